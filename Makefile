@@ -1,0 +1,69 @@
+# Commands of this clone; `make` lists them. Each works first and alone: what it needs, it brings.
+#   PYTHON       the interpreter that .venv/ is made from (3.11 or later)
+#   ARGS         arguments passed on, where a command takes some
+PYTHON ?= python3
+ARGS ?=
+
+SERVICES = $(PYTHON) -m deploy.services
+VENV = .venv/bin/python
+UV_VERSION = 0.13.9
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long lint format bench services services-stop services-clean rabbitmqctl lock \
+	venv venv-dev
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+		printf '  make %-15s %s\n' "$$name" "$$text"; done
+
+demo: venv ## run the main job in one process, without any server, and check the books
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
+		env -u JOBS_MANAGEMENT_URL JOBS_BROKER_URL=inline:// JOBS_DATABASE_URL="sqlite:///$$folder/demo.sqlite3" \
+		$(VENV) -m jobs.demo $(ARGS)
+
+test: lint ## start services of its own, run linters and tests, stop the services; ARGS='-k ledger'
+	@$(SERVICES) --instance test run $(VENV) -m pytest -m 'not slow' $(ARGS)
+
+test-long: venv-dev ## all tests, the slow ones too
+	@$(SERVICES) --instance test run $(VENV) -m pytest $(ARGS)
+
+lint: venv-dev ## ruff and mypy
+	@$(VENV) -m ruff check
+	@$(VENV) -m ruff format --check
+	@$(VENV) -m mypy
+
+format: venv-dev ## let ruff rewrite what it can
+	@$(VENV) -m ruff check --fix
+	@$(VENV) -m ruff format
+
+bench: venv-dev ## measure against stock Dramatiq, with services of its own
+	@$(SERVICES) --instance bench run $(VENV) -m tests.bench $(ARGS)
+
+services: venv ## start RabbitMQ and PostgreSQL to play with, and write .env
+	@$(SERVICES) start --env-file .env
+
+services-stop: ## stop them; data stays
+	@$(SERVICES) stop
+
+services-clean: ## stop them and delete their data
+	@$(SERVICES) clean
+
+rabbitmqctl: ## talk to their broker: make rabbitmqctl ARGS='list_queues name messages'
+	@$(SERVICES) start
+	@$(SERVICES) rabbitmqctl $(ARGS)
+
+lock: ## resolve the lock files anew; ARGS='--upgrade' for the newest versions
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && $(PYTHON) -m venv "$$folder" && \
+		"$$folder/bin/pip" -q --disable-pip-version-check install uv==$(UV_VERSION) && \
+		compile() { "$$folder/bin/uv" pip compile -q pyproject.toml --group build --universal --python-version 3.11 \
+			--generate-hashes --no-header --no-emit-index-url --no-emit-find-links "$$@"; } && \
+		compile $(ARGS) -o requirements.lock && \
+		compile $(ARGS) --extra dev -c requirements.lock -o requirements-dev.lock
+
+venv:
+	@$(PYTHON) -m deploy.venv run
+
+venv-dev:
+	@$(PYTHON) -m deploy.venv dev

@@ -1,0 +1,8 @@
+"""Private RabbitMQ and PostgreSQL instances for this clone: to test with (`test`) and to play with (`dev`).
+
+They come from a Docker engine where one answers, otherwise from Debian's packages. Nothing here touches a
+system instance: own ports, own data, own cookie, own port mapper. Run with any Python 3.11 or later, before
+there is a virtual environment:
+
+    python3 -m deploy.services [--instance NAME] start|stop|restart|kill|status|clean|rabbitmqctl|run …
+"""

@@ -1,0 +1,109 @@
+"""How does a command get services for the time it runs, and nothing stay behind whatever happens to it?"""
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import FrameType
+
+from deploy.services import loopback
+from deploy.services.choice import provide
+from deploy.services.errors import CannotServe
+from deploy.services.instance import Instance, say
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(BaseException):
+    """A signal came while the services were being started or stopped."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without settings of the application: tests take nothing but what is theirs."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("JOBS_") or name.startswith("JOBS_TEST_")
+    }
+
+
+def run(instance: Instance, command: Sequence[str]) -> int:
+    """Run a command with services, its own for this one run unless the person named some.
+
+    The command is told where by `JOBS_TEST_BROKER_URL`, `JOBS_TEST_DATABASE_URL`, `JOBS_TEST_MANAGEMENT_URL`;
+    for services of its own also `JOBS_TEST_OWNED=1` and, in `JOBS_TEST_CTL`, the command that controls them.
+    Returns the command's exit code, 128 + N when signal N ended it.
+    """
+    if not command:
+        raise CannotServe("expected a command to run, got: nothing; give one after `run`")
+    environment = scrubbed(os.environ)
+    environment.pop("JOBS_TEST_OWNED", None)
+    environment.pop("JOBS_TEST_CTL", None)
+    if loopback.given(os.environ) is not None:
+        return _wait(command, environment)
+    with instance.hold("run", 0):
+        return _with_own_services(instance, command, environment)
+
+
+def _with_own_services(instance: Instance, command: Sequence[str], environment: dict[str, str]) -> int:
+    for number in SIGNALS:
+        signal.signal(number, _raise)
+    code = 1
+    try:
+        began = time.monotonic()
+        with instance.hold("change", 60):
+            provide(instance).remove()  # what a killed run left behind
+            engine = provide(instance)
+            engine.start()
+            endpoints = engine.state.endpoints
+        say(f"{engine.versions()}, ready after {time.monotonic() - began:.0f} s")
+        control = [
+            sys.executable,
+            "-m",
+            "deploy.services",
+            "--home",
+            str(instance.home),
+            "--instance",
+            instance.name,
+        ]
+        own = {"JOBS_TEST_OWNED": "1", "JOBS_TEST_CTL": shlex.join(control)}
+        code = _wait(command, environment | endpoints.variables("JOBS_TEST_") | own)
+    except Ended as ended:
+        code = 128 + ended.number
+    finally:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        with instance.hold("change", 60):
+            if code != 0:
+                instance.keep_logs()
+            provide(instance).remove()
+    return code
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    raise Ended(number)
+
+
+def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run the command to its end. The terminal sends Ctrl-C to it directly; other signals are passed on."""
+    try:
+        child = subprocess.Popen(command, env=environment)
+    except OSError as error:
+        raise CannotServe(f"expected {command[0]} to run, got: {error.strerror}") from error
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            with contextlib.suppress(ProcessLookupError):
+                child.send_signal(number)
+
+    for number in SIGNALS:
+        signal.signal(number, pass_on)
+    code = child.wait()
+    return 128 - code if code < 0 else code
