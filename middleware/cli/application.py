@@ -1,0 +1,72 @@
+"""Which application does the command line work for, and what must that offer?
+
+JOBS_APP names the module, `jobs` if it is not set. Importing it sets Dramatiq's broker to one of the kit's
+and declares the actors; the module offers what `Application` lists.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any, Final, Protocol, cast
+
+import dramatiq
+
+from ..errors import ConfigurationError
+from ..store import Store
+from ..transport.broker import JobBroker
+
+APP: Final = "JOBS_APP"
+DEFAULT_APP: Final = "jobs"
+
+
+class Seed(Protocol):
+    """The application's sample data: a function whose parameters Typer reads as options."""
+
+    def __call__(self, **options: Any) -> str:
+        """Write the data, the same however often it is called, and return what to tell the person."""
+        ...
+
+
+class Application(Protocol):
+    """What the module named by JOBS_APP offers.
+
+    Attributes:
+        __name__: its import name; its own migrations are in `<name>.migrations`.
+        store: the database.
+        seed: writes sample data.
+    """
+
+    __name__: str
+    store: Store
+    seed: Seed
+
+
+def load_application() -> tuple[Application, JobBroker]:
+    """Import the application and return it with the broker that it set.
+
+    Raises:
+        ConfigurationError: there is no such module, it lacks something, or a setting is wrong.
+    """
+    name = os.environ.get(APP) or DEFAULT_APP
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # a console script's path does not hold the working directory
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise ConfigurationError(
+            f"expected {APP} to be a module that can be imported from here, got: {name!r}; "
+            "start jobsctl in the project's folder, or set it to your application's module"
+        ) from None
+    missing = [part for part in ("store", "seed") if not hasattr(module, part)]
+    broker = dramatiq.get_broker()
+    if missing or not isinstance(broker, JobBroker):
+        raise ConfigurationError(
+            f"expected {APP} to be a module that defines store and seed and calls dramatiq.set_broker "
+            f"with a QuorumBroker or InlineBroker, got: {name!r} without {', '.join(missing) or 'a broker'}; "
+            "see the module `jobs` for an example"
+        )
+    return cast(Application, module), broker

@@ -1,0 +1,68 @@
+"""What is somebody told when a command cannot do what it should, and with which exit code?
+
+2 stands for something wrong in what was typed or set, 1 for something that failed. An error that is not
+expected keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+from dramatiq.errors import BrokerConnectionError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+from ..errors import (
+    ConfigurationError,
+    DeclarationError,
+    EnqueueError,
+    EnqueueUnknown,
+    JobsError,
+    PayloadError,
+    UnknownQueue,
+)
+
+BAD_INPUT: Final = 2
+FAILED: Final = 1
+_UNDEFINED_TABLE: Final = "42P01"  # PostgreSQL's SQLSTATE for a table that is not there
+
+
+class BadInput(JobsError):
+    """What was typed does not fit."""
+
+
+class CommandFailed(JobsError):
+    """The command understood and tried; the text says what came out."""
+
+
+EXPECTED: Final = (JobsError, BrokerConnectionError, DBAPIError)
+"""What `explain` has words for."""
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """Return the text for a person, and the exit code."""
+    if isinstance(error, (BadInput, ConfigurationError, DeclarationError, PayloadError, UnknownQueue)):
+        return str(error), BAD_INPUT
+    if isinstance(error, EnqueueUnknown):
+        return f"{error}\nIt may be stored: send it again only if the actor has an idempotency key.", FAILED
+    if isinstance(error, EnqueueError):
+        return f"{error}\nNothing was stored.", FAILED
+    if isinstance(error, DBAPIError):
+        return _explain_database(error), FAILED
+    return str(error), FAILED
+
+
+def _explain_database(error: DBAPIError) -> str:
+    text = str(error.orig).strip()
+    if getattr(error.orig, "sqlstate", None) == _UNDEFINED_TABLE or text.startswith("no such table"):
+        return f"expected the database to have the kit's tables, got: {text.splitlines()[0]}; run `jobsctl migrate`"
+    if isinstance(error, (OperationalError, InterfaceError)):
+        return f"expected the database of JOBS_DATABASE_URL to answer, got: {text}; check the URL, start the server"
+    return f"the database refuses: {text}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for a name close to a known one, else an empty text."""
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -1,0 +1,17 @@
+"""`jobsctl seed`: is there something to try the application with?"""
+
+from __future__ import annotations
+
+import typer
+
+from .application import load_application
+
+
+def seed(context: typer.Context) -> None:
+    """Write the application's sample data; `jobsctl seed --help` lists its options."""
+    application, _ = load_application()
+    command = typer.Typer(add_completion=False)
+    command.command()(application.seed)
+    text = command(args=context.args, prog_name=context.command_path, standalone_mode=False)
+    if isinstance(text, str):  # a number after --help
+        typer.echo(text)

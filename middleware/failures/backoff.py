@@ -1,0 +1,35 @@
+"""How long until the next attempt? Pure arithmetic, apart from the jitter's dice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+_LARGEST_EXPONENT: Final = 32
+
+
+def backoff(
+    retries: int,
+    least: timedelta,
+    most: timedelta,
+    uniform: Callable[[float, float], float] = random.uniform,
+) -> timedelta:
+    """Return the pause before the next attempt: exponential, with jitter so that failures spread out.
+
+    Parameters:
+        retries: how many retries there were, 0 after the first attempt.
+        least: the pause after the first attempt; doubled with each retry.
+        most: the longest pause.
+        uniform: the dice, for tests.
+
+    >>> backoff(0, timedelta(seconds=1), timedelta(hours=1), max).total_seconds()
+    2.0
+    >>> backoff(20, timedelta(seconds=1), timedelta(hours=1), min).total_seconds()
+    1800.0
+    """
+    base = least * 2 ** min(retries, _LARGEST_EXPONENT)
+    if base * 2 > most:
+        return most * uniform(0.5, 1)
+    return base * uniform(1, 2)

@@ -1,0 +1,135 @@
+"""What does a job's failure lead to? The middleware that stores each delivery's outcome.
+
+It takes the place of Dramatiq's `Retries`, which publishes the retry from a hook whose exceptions are
+logged and swallowed: if that publish fails, the original is acknowledged and the job is lost.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from dramatiq import Actor
+from dramatiq.errors import ActorNotFound
+from dramatiq.middleware import Middleware
+
+from ..errors import DeclarationError
+from ..transport.broker import JobBroker
+from ..transport.delivery import Delivery
+from ..transport.evidence import describe, type_name
+from ..transport.outcome import COMPLETED, DISCARDED, Dead, Outcome, Retry
+from .kinds import Kind
+from .policy import RetryPolicy, decide
+
+log = structlog.get_logger(__name__)
+
+
+class Failures(Middleware):
+    """Decides between completed, retry and dead letter.
+
+    Parameters:
+        max_retries: attempts after the first. Defaults to 12, which with the default backoff spreads
+            over one to two hours.
+        min_backoff: pause after the first attempt, doubled with each retry. Defaults to 1 second.
+        max_backoff: longest pause. Defaults to 1 hour.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_retries: int = 12,
+        min_backoff: timedelta = timedelta(seconds=1),
+        max_backoff: timedelta = timedelta(hours=1),
+    ) -> None:
+        self._policy = RetryPolicy(max_retries, min_backoff, max_backoff)
+
+    @property
+    def actor_options(self) -> set[str]:
+        """Options with Dramatiq's names and meaning; backoffs are milliseconds."""
+        return {"max_retries", "min_backoff", "max_backoff", "retry_when", "throws", "on_retry_exhausted"}
+
+    def before_declare_actor(self, broker: JobBroker, actor: Actor[..., Any]) -> None:
+        """Check the actor's options.
+
+        Raises:
+            DeclarationError: an option has a wrong type or range.
+        """
+        options = actor.options
+        for name in ("max_retries", "min_backoff", "max_backoff"):
+            value = options.get(name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            if value is not None and not whole:
+                raise _declared(actor, name, "a whole number, 0 or more, or None", value)
+        if options.get("retry_when") is not None and not callable(options["retry_when"]):
+            raise _declared(actor, "retry_when", "callable with (retries, exception)", options["retry_when"])
+        throws = options.get("throws")
+        if throws is not None and not _are_exceptions(throws):
+            raise _declared(actor, "throws", "an exception class or a tuple of them", throws)
+
+    def decide(self, broker: JobBroker, delivery: Delivery, error: BaseException) -> Outcome:
+        """Return what an exception means for a delivery, and note what follows an exhausted retry."""
+        try:
+            actor = broker.get_actor(delivery.actor_name)
+        except ActorNotFound:
+            return Dead(Kind.UNKNOWN_ACTOR, error)
+        policy = self._policy.merged(actor.options, delivery.options)
+        outcome = decide(error, retries=delivery.attempt - 1, policy=policy, throws=actor.options.get("throws"))
+        if isinstance(outcome, Dead) and Kind(outcome.kind).is_retried:
+            self._exhausted(broker, actor, delivery, policy)
+        return outcome
+
+    @staticmethod
+    def _exhausted(broker: JobBroker, actor: Actor[..., Any], delivery: Delivery, policy: RetryPolicy) -> None:
+        target = delivery.options.get("on_retry_exhausted") or actor.options.get("on_retry_exhausted")
+        if target:
+            facts = {"retries": delivery.attempt - 1, "max_retries": policy.max_retries}
+            delivery.follow_ups.append((broker.get_actor(target).message(delivery.asdict(), facts), None))
+
+    def after_process_message(
+        self,
+        broker: JobBroker,
+        message: Delivery,
+        *,
+        result: Any = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        """Store the outcome."""
+        if exception is None:
+            message.outcome = message.outcome or COMPLETED
+            return
+        message.outcome = outcome = self.decide(broker, message, exception)
+        if isinstance(outcome, Dead):
+            message.fail()
+        _report(message, outcome, exception)
+
+    def after_skip_message(self, broker: JobBroker, message: Delivery) -> None:
+        """Store the outcome of a job that a middleware kept from running."""
+        if message.outcome is None:
+            message.outcome = Dead(Kind.EXPIRED, message.exception) if message.failed else DISCARDED
+
+
+def _report(delivery: Delivery, outcome: Outcome, error: BaseException) -> None:
+    event = log.bind(
+        message_id=delivery.message_id,
+        queue=delivery.queue_name,
+        actor=delivery.actor_name,
+        attempt=delivery.attempt,
+        error=type_name(error),
+        text=describe(error)[:500],
+    )
+    if isinstance(outcome, Retry):
+        event.warning("job.retried", kind=str(outcome.kind), delay_seconds=round(outcome.delay.total_seconds(), 3))
+    elif isinstance(outcome, Dead):
+        event.error("job.dead_lettered", kind=str(outcome.kind))
+    else:
+        event.info(f"job.{outcome.name}")
+
+
+def _are_exceptions(value: object) -> bool:
+    classes = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(each, type) and issubclass(each, BaseException) for each in classes)
+
+
+def _declared(actor: Actor[..., Any], name: str, rule: str, value: object) -> DeclarationError:
+    return DeclarationError(f"actor {actor.actor_name!r}: expected {name} to be {rule}, got: {value!r}")

@@ -1,0 +1,48 @@
+"""What happens to running jobs when the worker is told to stop?
+
+They get the grace to finish; then they are interrupted and returned, which uses no attempt. Consumers
+are cancelled before anything else, by the broker's own `drain`: Dramatiq would go on fetching until its
+worker threads have stopped.
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import structlog
+from dramatiq import Broker, Worker
+from dramatiq.middleware import Middleware
+from dramatiq.middleware import Shutdown as ShutdownInterrupt
+
+from .time_limits import TimeLimits
+
+log = structlog.get_logger(__name__)
+
+
+class Shutdown(Middleware):
+    """Interrupts what still runs after the grace; needs `TimeLimits` in the same list, which knows what runs.
+
+    Parameters:
+        grace: how long running jobs may take to finish. Defaults to 25 seconds, below the 30 seconds
+            after which Kubernetes kills a container.
+    """
+
+    def __init__(self, *, grace: timedelta = timedelta(seconds=25)) -> None:
+        self._grace = grace
+        self._finished = threading.Event()
+
+    def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
+        """Let the grace begin."""
+        limits = [middleware for middleware in broker.middleware if isinstance(middleware, TimeLimits)]
+        threading.Thread(target=self._interrupt, args=(limits,), name="jobs-shutdown", daemon=True).start()
+
+    def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
+        """All jobs have ended."""
+        self._finished.set()
+
+    def _interrupt(self, limits: list[TimeLimits]) -> None:
+        if self._finished.wait(self._grace.total_seconds()):
+            return
+        late = [thread for each in limits for thread in each.interrupts.fire_all(ShutdownInterrupt)]
+        log.warning("shutdown.interrupted", jobs=len(late), grace_seconds=self._grace.total_seconds())

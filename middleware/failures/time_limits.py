@@ -1,0 +1,102 @@
+"""What if a job runs too long? It is interrupted, and the interrupt is a failure of kind `timeout`.
+
+Takes the place of Dramatiq's `TimeLimit`, whose interrupt can land after the actor returned and turn a
+finished job into a failed one. Wraps innermost: what other middleware put around the actor is not
+interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+import structlog
+from dramatiq import Actor, Broker, Worker
+from dramatiq.middleware import Middleware, TimeLimitExceeded
+
+from ..transport.broker import JobBroker
+from ..transport.delivery import Delivery, current_delivery
+from ..transport.wrapping import Coroutine, Function, wrap
+from .interrupts import Interrupts
+
+log = structlog.get_logger(__name__)
+
+_INTERVAL_SECONDS: Final = 0.1
+
+
+class TimeLimits(Middleware):
+    """Interrupts jobs that run into their time limit: the message's, the actor's or the queue's.
+
+    The actor option `time_limit` is in milliseconds and may not exceed the queue's limit.
+    """
+
+    def __init__(self) -> None:
+        self.interrupts = Interrupts()
+        self._stop = threading.Event()
+
+    @property
+    def actor_options(self) -> set[str]:
+        """`time_limit`, in milliseconds."""
+        return {"time_limit"}
+
+    def before_declare_actor(self, broker: JobBroker, actor: Actor[..., Any]) -> None:
+        """Enclose the actor's function between arm and disarm."""
+
+        def seconds(delivery: Delivery) -> float:
+            return broker.time_limit_of(actor.actor_name, delivery.options).total_seconds()
+
+        def sync(function: Function) -> Function:
+            def limited(*args: Any, **kwargs: Any) -> Any:
+                delivery = current_delivery()
+                if delivery is None or self._is_nested(delivery):
+                    return function(*args, **kwargs)
+                return self._run(function, args, kwargs, seconds(delivery))
+
+            return limited
+
+        def coroutine(function: Coroutine) -> Coroutine:
+            async def limited(*args: Any, **kwargs: Any) -> Any:
+                delivery = current_delivery()
+                if delivery is None or self._is_nested(delivery):
+                    return await function(*args, **kwargs)
+                thread_id = delivery.thread_id
+                self.interrupts.arm(thread_id, seconds(delivery))
+                try:
+                    result = await function(*args, **kwargs)
+                except BaseException:
+                    self.interrupts.withdraw(thread_id)
+                    raise
+                self.interrupts.disarm(thread_id)
+                return result
+
+            return limited
+
+        wrap(actor, sync=sync, coroutine=coroutine)
+
+    def _is_nested(self, delivery: Delivery) -> bool:
+        """Whether an actor of this thread calls another one directly: the outer limit holds."""
+        return self.interrupts.is_armed(delivery.thread_id)
+
+    def _run(self, function: Function, args: Any, kwargs: Any, seconds: float) -> Any:
+        thread_id = threading.get_ident()
+        self.interrupts.arm(thread_id, seconds)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException:
+            self.interrupts.withdraw(thread_id)
+            raise
+        self.interrupts.disarm(thread_id)
+        return result
+
+    def after_process_boot(self, broker: Broker) -> None:
+        """Start the thread that watches the deadlines."""
+        threading.Thread(target=self._watch, name="jobs-time-limits", daemon=True).start()
+
+    def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
+        """Stop watching."""
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_INTERVAL_SECONDS):
+            for thread_id in self.interrupts.fire_due(TimeLimitExceeded):
+                log.warning("job.time_limit_exceeded", thread=thread_id)

@@ -1,0 +1,334 @@
+"""What do both brokers have in common? A job's way in, and its way out.
+
+In: declared queue, allowed arguments, the checks of the middleware, then a confirmed publish. Out: the
+worker's signals mark which job a thread runs; what hooks enqueue after the actor returned is collected
+and published before the acknowledgement; the outcome is carried out by settlement.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import dramatiq
+from dramatiq import Actor, Message, Worker
+from dramatiq.common import q_name
+from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, MiddlewareError, Pipelines, SkipMessage
+
+from ..errors import DeclarationError, NotEnqueued, PayloadError, UnknownQueue
+from .delivery import Delivery, set_current_delivery
+from .hooks import Hooks
+from .ladder import levels_for, ticks_for
+from .outcome import RETURNED, Dead, Outcome
+from .payload import check_payload
+from .publication import DELAYED, READY, Publication
+from .queues import Queue
+from .sending import Outbound, send
+from .settlement import Settlement
+from .wrapping import function_of
+
+_FOLLOWING = (Callbacks, GroupCallbacks, Pipelines)
+"""Middleware whose hooks enqueue what follows a job: if one fails, the job has not completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """How many of a queue's jobs are in which state; None where the number is not known."""
+
+    queue: str
+    waiting: int | None
+    active: int | None
+    delayed: int | None
+    failed: int | None
+    dead: int | None
+
+
+class JobBroker(dramatiq.Broker):
+    """Base of the kit's brokers.
+
+    Parameters:
+        queues: the declared queues; actors can use no others.
+        middleware: the whole ordered list.
+        outbound: takes publications.
+        publish_timeout: a send ends within it, confirmed or with an error. Defaults to 10 seconds.
+        max_delay: the longest delay a job may be sent with. Defaults to 30 days.
+        payload_limit: bytes of JSON that a job's arguments may take. Defaults to 64 KiB.
+    """
+
+    is_inline = False
+
+    def __init__(
+        self,
+        *,
+        queues: Iterable[Queue],
+        middleware: list[Middleware],
+        outbound: Outbound,
+        publish_timeout: timedelta = timedelta(seconds=10),
+        max_delay: timedelta = timedelta(days=30),
+        payload_limit: int = 64 * 1024,
+    ) -> None:
+        self.specs = {queue.name: queue for queue in queues}
+        self._hooks = Hooks([])
+        self._collecting = threading.local()
+        self._publish_timeout = publish_timeout
+        self._max_delay = max_delay
+        self._payload_limit = payload_limit
+        self.levels = levels_for(max_delay)
+        self.use_outbound(outbound)
+        super().__init__(middleware=middleware)
+        self._hooks = Hooks(self.middleware)
+        self.actor_options.add("snapshots")
+
+    def use_outbound(self, outbound: Outbound) -> None:
+        """Publish through `outbound` from now on."""
+        self._outbound = outbound
+        self.settlement = Settlement(outbound, self._decide, self._publication, 2**self.levels - 1)
+
+    # --- declaring ---
+
+    def add_middleware(self, middleware: Middleware, **position: Any) -> None:
+        """Add a middleware to the list; see Dramatiq."""
+        super().add_middleware(middleware, **position)
+        self._hooks.forget()
+
+    def declare_actor(self, actor: Actor[..., Any]) -> None:
+        """Declare an actor.
+
+        Raises:
+            DeclarationError: its queue is not declared, or a middleware refuses it.
+        """
+        self.spec_of(actor)
+        self._check_snapshots(actor)
+        self._check_time_limit(actor)
+        super().declare_actor(actor)
+
+    def spec_of(self, actor: Actor[..., Any]) -> Queue:
+        """Return the queue of an actor.
+
+        Raises:
+            DeclarationError: the queue is not declared.
+        """
+        try:
+            return self.specs[actor.queue_name]
+        except KeyError:
+            raise DeclarationError(
+                f"actor {actor.actor_name!r}: expected queue_name to be one of {', '.join(sorted(self.specs))}, "
+                f"got: {actor.queue_name!r}; use one of them or declare a Queue of that name"
+            ) from None
+
+    @staticmethod
+    def _check_snapshots(actor: Actor[..., Any]) -> None:
+        snapshots = actor.options.get("snapshots", ())
+        names = set(inspect.signature(function_of(actor)).parameters)
+        unknown = [name for name in snapshots if name not in names] if not isinstance(snapshots, str) else [snapshots]
+        if unknown:
+            raise DeclarationError(
+                f"actor {actor.actor_name!r}: expected snapshots to be a tuple of its parameters "
+                f"({', '.join(sorted(names))}), got: {snapshots!r}"
+            )
+
+    def _check_time_limit(self, actor: Actor[..., Any]) -> None:
+        limit = actor.options.get("time_limit")
+        longest = self.specs[actor.queue_name].time_limit
+        is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and 0 < limit <= longest / timedelta(milliseconds=1)):
+            raise DeclarationError(
+                f"actor {actor.actor_name!r}: expected time_limit to be milliseconds above zero and at most the "
+                f"time limit of queue {actor.queue_name!r} ({longest / timedelta(milliseconds=1):.0f}), got: {limit!r}; "
+                f"raise the queue's time_limit or choose another queue"
+            )
+
+    def declare_queue(self, queue_name: str) -> None:
+        """Register a declared queue with the middleware."""
+        if queue_name not in self.queues:
+            self.emit_before("declare_queue", queue_name)
+            self.queues[queue_name] = self.specs[queue_name]
+            self.emit_after("declare_queue", queue_name)
+
+    def time_limit_of(self, actor_name: str, options: dict[str, Any]) -> timedelta:
+        """Return how long a job may run: the message's limit, the actor's, the queue's, the shortest first."""
+        actor = self.actors[actor_name]
+        limit = self.specs[actor.queue_name].time_limit
+        for limit_ms in (actor.options.get("time_limit"), options.get("time_limit")):
+            if limit_ms is not None and timedelta(milliseconds=1) * min(limit_ms, 2**40) < limit:
+                limit = timedelta(milliseconds=limit_ms)
+        return limit
+
+    # --- a job's way in ---
+
+    def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
+        """Publish a job and wait until the broker has it.
+
+        Parameters:
+            message: the job.
+            delay: milliseconds until it is due; None or 0 means now.
+
+        Returns:
+            The message.
+
+        Raises:
+            NotEnqueued: the job is certainly not stored; its subclasses say what is wrong with it.
+            EnqueueUnknown: the job may be stored: repeat only with an idempotency key.
+        """
+        following = getattr(self._collecting, "messages", None)
+        if following is not None:
+            following.append((message, delay))
+            return message
+        self.enqueue_many([message], delay_ms=delay)
+        return message
+
+    def enqueue_many(self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None) -> list[Message[Any]]:
+        """Publish many jobs at once; their confirms are pipelined.
+
+        Parameters:
+            messages: the jobs; all are checked before the first is published.
+            delay_ms: milliseconds until they are due; None or 0 means now.
+
+        Returns:
+            The messages, all stored.
+
+        Raises:
+            NotEnqueued, EnqueueUnknown: as `enqueue`; `refused` and `unknown` list the jobs concerned.
+        """
+        messages = list(messages)
+        for message in messages:
+            self._check(message)
+        publications = []
+        for message in messages:
+            self.emit_before("enqueue", message, delay_ms)
+            publications.append(self._publication(message, delay_ms))
+        if publications:
+            send(self._outbound, messages, publications, self._publish_timeout)
+        for message in messages:
+            self.emit_after("enqueue", message, delay_ms)
+        return messages
+
+    def _check(self, message: Message[Any]) -> None:
+        actor = self.actors.get(message.actor_name)  # a publisher need not know the actor's code
+        check_payload(
+            message,
+            limit=self._payload_limit,
+            snapshots=actor.options.get("snapshots", ()) if actor else (),
+            names=_parameters(actor) if actor else (),
+        )
+        for _middleware, check in self._hooks.named("check_message"):
+            check(self, message)
+
+    def _publication(self, message: Message[Any], delay_ms: int | None) -> Publication:
+        queue = q_name(message.queue_name)
+        if queue not in self.specs:
+            raise UnknownQueue(
+                f"message {message.message_id}: expected its queue to be one of {', '.join(sorted(self.specs))}, "
+                f"got: {message.queue_name!r}; declare a Queue of that name"
+            )
+        ticks = self._ticks(message, delay_ms)
+        try:
+            body = message.encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise PayloadError(f"actor {message.actor_name!r}: expected the message to be plain JSON; {error}") from error
+        return Publication(
+            queue=queue,
+            place=DELAYED if ticks else READY,
+            body=body,
+            message_id=message.message_id,
+            actor=message.actor_name,
+            timestamp=message.message_timestamp // 1000,
+            ticks=ticks,
+        )
+
+    def _ticks(self, message: Message[Any], delay_ms: int | None) -> int:
+        if not delay_ms:
+            return 0
+        longest = self._max_delay / timedelta(milliseconds=1)
+        if not 0 < delay_ms <= longest:
+            raise NotEnqueued(
+                f"message {message.message_id}: expected delay to be between 0 and JOBS_MAX_DELAY "
+                f"({longest:.0f} ms), got: {delay_ms} ms; raise the setting or schedule it later",
+                refused=[message],
+            )
+        return ticks_for(timedelta(milliseconds=delay_ms))
+
+    # --- a job's way out ---
+
+    def emit_before(self, signal: str, *args: Any, **kwargs: Any) -> None:
+        """Call the middleware's `before_` hooks; see Dramatiq."""
+        if signal == "process_message":
+            self._begin(args[0])
+        elif signal == "worker_boot":
+            self.prepare(args[0])
+        elif signal == "worker_shutdown":
+            self.drain(args[0])
+        for middleware, hook in self._hooks.named("before_" + signal):
+            try:
+                hook(self, *args, **kwargs)
+            except MiddlewareError:
+                raise
+            except Exception:
+                self.logger.critical("Unexpected failure in before_%s of %r.", signal, middleware, exc_info=True)
+
+    def emit_after(self, signal: str, *args: Any, **kwargs: Any) -> None:
+        """Call the middleware's `after_` hooks in reverse order; see Dramatiq."""
+        if signal == "process_message":
+            self._end(args[0], **kwargs)
+            return
+        for middleware, hook in reversed(self._hooks.named("after_" + signal)):
+            try:
+                hook(self, *args, **kwargs)
+            except Exception:
+                self.logger.critical("Unexpected failure in after_%s of %r.", signal, middleware, exc_info=True)
+        if signal == "skip_message":
+            set_current_delivery(None)
+
+    def _begin(self, delivery: Delivery) -> None:
+        if not delivery.link.alive:
+            delivery.outcome = RETURNED
+            raise SkipMessage("its channel is gone: the broker delivers it again")
+        delivery.thread_id = threading.get_ident()
+        set_current_delivery(delivery)
+
+    def _end(self, delivery: Delivery, **result: Any) -> None:
+        """Run the hooks and collect what they enqueue; settlement publishes it before it acknowledges."""
+        self._collecting.messages = delivery.follow_ups
+        try:
+            for middleware, hook in reversed(self._hooks.named("after_process_message")):
+                try:
+                    hook(self, delivery, **result)
+                except Exception as error:
+                    self.logger.critical("Unexpected failure in after_process_message of %r.", middleware, exc_info=True)
+                    if isinstance(middleware, _FOLLOWING) and result.get("exception") is None:
+                        delivery.outcome = self._decide(delivery, error)
+                        delivery.follow_ups.clear()
+        finally:
+            self._collecting.messages = None
+            set_current_delivery(None)
+
+    def _decide(self, delivery: Delivery, error: BaseException) -> Outcome:
+        """Ask the middleware that decides what a failure means; without one a failure is dead."""
+        for _middleware, decide in self._hooks.named("decide"):
+            outcome: Outcome = decide(self, delivery, error)
+            return outcome
+        return Dead("unexpected", error)
+
+    # --- what each broker does in its own way ---
+
+    def prepare(self, worker: Worker) -> None:
+        """Check everything that a worker needs; raises SystemExit after one clear line if it must not start."""
+
+    def drain(self, worker: Worker) -> None:
+        """Take no more deliveries and give back those that no thread has started."""
+
+    def queue_counts(self, queue: str) -> QueueCounts:
+        """Return how many of a queue's jobs are in which state."""
+        raise NotImplementedError
+
+
+def _parameters(actor: Actor[..., Any]) -> list[str]:
+    names: list[str] | None = actor.__dict__.get("_jobs_parameters")
+    if names is None:
+        names = list(inspect.signature(function_of(actor)).parameters)
+        actor.__dict__["_jobs_parameters"] = names
+    return names

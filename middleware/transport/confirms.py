@@ -1,0 +1,146 @@
+"""Which publishes on a channel has the broker not answered yet?
+
+Confirms are pipelined: many publishes are in flight on one channel and the broker answers each, in any
+order, by its number. What is still in flight when a channel or connection goes may be stored or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import pika
+from pika.channel import Channel
+
+from . import topology
+from .publication import DEAD, DELAYED, Publication, Result, Ticket
+from .wire import ChannelClosed, Wire, closed_channel
+
+_TOO_LARGE = re.compile(r"message size (\d+) (?:is )?larger than (?:configured )?max size (\d+)")
+_NO_EXCHANGE = re.compile(r"no exchange '([^']+)'")
+_PERSISTENT: Final = 2
+
+
+def route_of(publication: Publication) -> topology.Route:
+    """Return exchange and routing key of a publication."""
+    if publication.place == DELAYED:
+        return topology.delayed(publication.queue, publication.ticks)
+    if publication.place == DEAD:
+        return topology.dead(publication.queue)
+    return topology.ready(publication.queue)
+
+
+class ConfirmChannel:
+    """A channel in confirm mode and the tickets in flight on it.
+
+    Parameters:
+        wire: the publisher's connection.
+        on_unroutable: takes a ticket that no queue wanted and that was not redeclared for yet.
+        on_closed: called after the channel closed and its tickets were told.
+
+    Raises:
+        WireError: the connection went while the channel was being opened.
+    """
+
+    def __init__(
+        self, wire: Wire, on_unroutable: Callable[[Ticket], None], on_closed: Callable[[ChannelClosed], None]
+    ) -> None:
+        self.in_flight: dict[int, Ticket] = {}
+        self._by_id: dict[str, Ticket] = {}
+        self._on_unroutable = on_unroutable
+        self._on_closed = on_closed
+        self._next_tag = 1
+        self._oldest = 1
+        self.is_open = True
+        self._channel = wire.channel()
+        self._channel.add_on_close_callback(self._closed)
+        self._channel.add_on_return_callback(self._returned)
+        wire.call(lambda done: self._channel.confirm_delivery(self._answered, done), self._channel)
+
+    def publish(self, ticket: Ticket) -> None:
+        """Write a ticket's publication; its answer comes later."""
+        publication = ticket.publication
+        exchange, key = route_of(publication)
+        # pika writes all frames of a message or, if it cannot encode one, none: only a written message
+        # has a number. Its confirm cannot come before the next pump.
+        self._channel.basic_publish(exchange, key, publication.body, properties_of(publication), mandatory=True)
+        self.in_flight[self._next_tag] = ticket
+        self._next_tag += 1
+        self._by_id[publication.message_id] = ticket
+
+    def _returned(self, _channel: Channel, method: Any, properties: Any, _body: bytes) -> None:
+        """Note that nobody wanted it; the broker sends this before the confirm of the same message."""
+        ticket = self._by_id.get(properties.message_id)
+        if ticket is not None:
+            ticket.returned = True
+            ticket.reason = f"unroutable: {method.reply_code} {method.reply_text}"
+
+    def _answered(self, frame: Any) -> None:
+        method = frame.method
+        tag, acked = method.delivery_tag, isinstance(method, pika.spec.Basic.Ack)
+        if not method.multiple:
+            self._end(tag, acked)
+            return
+        while self._oldest <= tag:
+            self._end(self._oldest, acked)
+            self._oldest += 1
+
+    def _end(self, tag: int, acked: bool) -> None:
+        ticket = self.in_flight.pop(tag, None)
+        if ticket is None:
+            return
+        self._by_id.pop(ticket.publication.message_id, None)
+        if not acked:
+            ticket.end(Result.REFUSED, f"queue {ticket.publication.queue!r} refused it (nack): full, or without a leader")
+        elif not ticket.returned:
+            ticket.end(Result.CONFIRMED)
+        elif ticket.redeclared:
+            ticket.end(Result.REFUSED, ticket.reason)
+        else:
+            self._on_unroutable(ticket)
+
+    def _closed(self, _channel: Channel, reason: BaseException) -> None:
+        closed = closed_channel(reason)
+        self.is_open = False
+        lost, self.in_flight = list(self.in_flight.values()), {}
+        self._by_id.clear()
+        for ticket in lost:
+            self._judge(ticket, closed, alone=len(lost) == 1)
+        self._on_closed(closed)
+
+    def _judge(self, ticket: Ticket, closed: ChannelClosed, *, alone: bool) -> None:
+        """Tell a ticket what a closed channel means for it: refused if it is the cause, else unknown."""
+        if closed.code == 0:
+            ticket.end(Result.UNKNOWN, f"the connection went before the confirm: {closed.text}")
+        elif alone and _NO_EXCHANGE.search(closed.text) and not ticket.redeclared:
+            ticket.returned = False
+            self._on_unroutable(ticket)
+        elif alone or is_too_large(ticket, closed):
+            ticket.end(Result.REFUSED, f"the broker refused it: {closed}")
+        else:
+            ticket.end(Result.UNKNOWN, f"another message closed the channel before the confirm: {closed}")
+
+
+def is_too_large(ticket: Ticket, closed: ChannelClosed) -> bool:
+    """Whether this ticket is above the size that the broker named when it closed the channel."""
+    limit = size_limit(closed)
+    return limit is not None and len(ticket.publication.body) > limit
+
+
+def size_limit(closed: ChannelClosed) -> int | None:
+    """Return the largest message the broker takes, if that is what it closed the channel for."""
+    match = _TOO_LARGE.search(closed.text)
+    return int(match[2]) if match else None
+
+
+def properties_of(publication: Publication) -> pika.BasicProperties:
+    """Return the AMQP properties: for people who look with RabbitMQ's own tools."""
+    return pika.BasicProperties(
+        content_type="application/json",
+        delivery_mode=_PERSISTENT,
+        message_id=publication.message_id,
+        type=publication.actor or None,
+        timestamp=publication.timestamp or None,
+        headers=publication.headers or None,
+    )

@@ -1,0 +1,136 @@
+"""Is what came off the wire a message that a worker can take?
+
+Everything is checked field by field before a worker thread sees it: Dramatiq reads these fields outside
+any protection, and one wrong type there ends a worker thread.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from dramatiq import Message
+
+_FIELDS: Final = {"queue_name", "actor_name", "args", "kwargs", "options", "message_id", "message_timestamp"}
+_LONGEST_ID: Final = 255  # bytes: an AMQP short string, which carries the id in the properties
+_LATEST_MS: Final = 2**53
+
+
+class Undecodable(ValueError):
+    """The body is not a message; the text says why."""
+
+
+def decode(body: bytes, queue: str) -> Message[Any]:
+    """Turn a body into a message.
+
+    Parameters:
+        body: as it came off the wire.
+        queue: the queue it came from, which replaces the name in the body: another one would make
+            Dramatiq settle it with the wrong consumer.
+
+    Raises:
+        Undecodable: the body is not a message that Dramatiq can process.
+    """
+    try:
+        fields = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Undecodable(f"not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise Undecodable(f"expected an object, got: {type(fields).__name__}")
+    if fields.keys() != _FIELDS:
+        missing, extra = sorted(_FIELDS - fields.keys()), sorted(fields.keys() - _FIELDS)
+        raise Undecodable(f"expected the fields of a Dramatiq message; missing: {missing}, unknown: {extra}")
+    _require(fields, "queue_name", isinstance(fields["queue_name"], str), "a string")
+    _require(fields, "actor_name", isinstance(fields["actor_name"], str) and bool(fields["actor_name"]), "a name")
+    _require(fields, "args", isinstance(fields["args"], list), "a list")
+    _require(fields, "kwargs", isinstance(fields["kwargs"], dict), "an object")
+    _require(fields, "options", isinstance(fields["options"], dict), "an object")
+    _require(fields, "message_id", _is_id(fields["message_id"]), f"a string of 1 to {_LONGEST_ID} bytes")
+    stamp = fields["message_timestamp"]
+    _require(fields, "message_timestamp", _is_whole(stamp) and 0 <= stamp < _LATEST_MS, "milliseconds since 1970")
+    return Message(
+        queue_name=queue,
+        actor_name=fields["actor_name"],
+        args=tuple(fields["args"]),
+        kwargs=fields["kwargs"],
+        options=_options(fields["options"]),
+        message_id=fields["message_id"],
+        message_timestamp=stamp,
+    )
+
+
+def _require(fields: dict[str, Any], name: str, holds: bool, rule: str) -> None:
+    if not holds:
+        raise Undecodable(f"expected {name} to be {rule}, got: {repr(fields[name])[:200]}")
+
+
+def _is_id(value: object) -> bool:
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        return len(value.encode("utf-8")) <= _LONGEST_ID
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_duration(value: object) -> bool:
+    """A finite number above zero, or infinity, which Dramatiq takes as no limit."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value) and value > 0
+
+
+def _is_wait(value: object) -> bool:
+    return _is_whole(value) and 0 <= value < _LATEST_MS  # type: ignore[operator]  # _is_whole narrows
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and value.keys() == _FIELDS and isinstance(value["options"], dict)
+
+
+def _is_messages(value: object) -> bool:
+    return isinstance(value, list) and all(_is_message(item) for item in value)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_OPTIONS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
+    "time_limit": (_is_duration, "milliseconds above zero"),
+    "max_age": (_is_duration, "milliseconds above zero"),
+    "max_retries": (_is_wait, "a count"),
+    "retries": (_is_wait, "a count"),
+    "min_backoff": (_is_wait, "milliseconds"),
+    "max_backoff": (_is_wait, "milliseconds"),
+    "delay": (_is_wait, "milliseconds"),
+    "on_success": (_is_name, "an actor's name"),
+    "on_failure": (_is_name, "an actor's name"),
+    "on_retry_exhausted": (_is_name, "an actor's name"),
+    "pipe_target": (_is_message, "a message"),
+    "pipe_ignore": (_is_flag, "true or false"),
+    "group_completion_uuid": (_is_name, "a string"),
+    "group_completion_callbacks": (_is_messages, "a list of messages"),
+}
+# JSON cannot carry exception classes or functions, so whoever wrote these did not write them for Dramatiq.
+_FORBIDDEN: Final = ("throws", "retry_when")
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    for name in _FORBIDDEN:
+        if options.get(name) is not None:
+            raise Undecodable(f"expected option {name} to be absent (it belongs to the actor), got: {options[name]!r}")
+    for name, (holds, rule) in _OPTIONS.items():
+        value = options.get(name)
+        if value is not None and not holds(value):
+            raise Undecodable(f"expected option {name} to be {rule}, got: {repr(value)[:200]}")
+    # A delay waits in the broker; an eta left here would make Dramatiq hold the job in worker memory.
+    return {name: value for name, value in options.items() if name not in {"eta", *_FORBIDDEN}}

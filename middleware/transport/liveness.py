@@ -1,0 +1,47 @@
+"""What if a consumer or worker thread dies? The process ends: never alive but consuming nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from typing import Final, NoReturn
+
+from dramatiq import Worker, get_logger
+
+EXIT_SOFTWARE: Final = 70
+"""A thread died (sysexits: EX_SOFTWARE)."""
+EXIT_CONFIGURATION: Final = 78
+"""The broker or a setting contradicts the declarations (sysexits: EX_CONFIG)."""
+EXIT_CONNECTION: Final = 3
+"""No broker answered at start: Dramatiq's own code for it."""
+
+_INTERVAL_SECONDS: Final = 1.0
+
+
+def end_process(code: int, text: str) -> NoReturn:
+    """End this process at once; the broker delivers again what it held.
+
+    Parameters:
+        code: exit code of the process.
+        text: one line for the log.
+    """
+    get_logger(__name__).critical("Ending the process: %s", text)
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def watch_threads(worker: Worker) -> None:
+    """Watch a worker's threads from a thread of its own."""
+    threading.Thread(target=_watch, args=(worker, threading.Event()), name="jobs-liveness", daemon=True).start()
+
+
+def _watch(worker: Worker, never: threading.Event) -> None:
+    while not never.wait(_INTERVAL_SECONDS):
+        if getattr(worker, "jobs_stopping", False):
+            return
+        dead = [thread.name for thread in (*worker.workers, *worker.consumers.values()) if not thread.is_alive()]
+        if dead and not getattr(worker, "jobs_stopping", False):
+            end_process(EXIT_SOFTWARE, f"expected all worker and consumer threads to live, got dead: {', '.join(dead)}")

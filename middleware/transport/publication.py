@@ -1,0 +1,78 @@
+"""What is one publish, and how did it end?"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+READY: Final = "ready"
+DELAYED: Final = "delayed"
+DEAD: Final = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A message on its way to a queue, its ladder, or its dead letters.
+
+    Attributes:
+        queue: canonical queue name.
+        place: ready, delayed or dead.
+        body: the bytes of the message.
+        message_id: the job's id; shown in RabbitMQ's tools.
+        actor: the actor's name; the AMQP type.
+        timestamp: unix seconds when the job was first enqueued.
+        headers: the kit's headers, within the header budget.
+        ticks: the delay, for `delayed`.
+        alone: publish it with nothing else in flight, because the broker may refuse it.
+    """
+
+    queue: str
+    place: str
+    body: bytes
+    message_id: str
+    actor: str = ""
+    timestamp: int = 0
+    headers: dict[str, Any] = field(default_factory=dict)
+    ticks: int = 0
+    alone: bool = False
+
+
+class Result(enum.Enum):
+    """How a publish ended."""
+
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"
+    """Certainly not stored."""
+    UNKNOWN = "unknown"
+    """Written, but no confirm came: may be stored."""
+
+
+class Ticket:
+    """One publication's way through the publisher.
+
+    Attributes:
+        result: None until it ended.
+        reason: why it was refused or is unknown.
+    """
+
+    __slots__ = ("claimed", "done", "publication", "reason", "redeclared", "result", "returned", "size")
+
+    def __init__(self, publication: Publication, done: Callable[[Ticket], None]) -> None:
+        self.publication = publication
+        self.done = done
+        self.result: Result | None = None
+        self.reason = ""
+        self.claimed = threading.Lock()
+        """Held by whoever decides first: the publisher that writes it, or the caller that gives up."""
+        self.returned = False
+        self.redeclared = False
+
+    def end(self, result: Result, reason: str = "") -> None:
+        """Record how it ended and tell the caller; later ends change nothing."""
+        if self.result is None:
+            self.result = result
+            self.reason = reason
+            self.done(self)

@@ -1,0 +1,108 @@
+"""How does a sender wait for the confirm, and which error says what is certain?"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+from dramatiq import Message
+
+from ..errors import EnqueueError, EnqueueUnknown, NotEnqueued
+from .publication import Publication, Result, Ticket
+
+
+class Outbound(Protocol):
+    """What takes publications: the publisher, or the inline broker's memory."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing is being published now; empty if nothing is known to be wrong."""
+        ...
+
+    def submit(self, tickets: Sequence[Ticket]) -> None:
+        """Take tickets and end each."""
+        ...
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Run a callable after a while."""
+        ...
+
+    def close(self) -> None:
+        """Stop."""
+        ...
+
+
+class _Countdown:
+    """Lets one thread wait until a number of tickets ended."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def __call__(self, _ticket: Ticket) -> None:
+        self.left -= 1  # only the publisher's thread counts
+        if self.left == 0:
+            self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether all ended; gives up when none did for `seconds`."""
+        before = -1
+        while self.left != before:
+            before = self.left
+            if self._lock.acquire(timeout=seconds):
+                return True
+        return False
+
+
+def send(
+    outbound: Outbound,
+    messages: Sequence[Message[Any]],
+    publications: Sequence[Publication],
+    timeout: timedelta,
+) -> None:
+    """Publish and wait for the confirms.
+
+    Parameters:
+        outbound: takes the publications.
+        messages: what they publish, in the same order; named in errors.
+        publications: what to publish.
+        timeout: give up when no confirm came for so long.
+
+    Raises:
+        NotEnqueued: what is missing is certainly not stored.
+        EnqueueUnknown: at least one message may be stored or not.
+    """
+    countdown = _Countdown(len(publications))
+    tickets = [Ticket(publication, countdown) for publication in publications]
+    outbound.submit(tickets)
+    if not countdown.wait(timeout.total_seconds()):
+        for ticket in tickets:
+            _give_up(ticket, timeout, outbound.problem)
+    if any(ticket.result is not Result.CONFIRMED for ticket in tickets):
+        raise _error(messages, tickets)
+
+
+def _give_up(ticket: Ticket, timeout: timedelta, problem: str) -> None:
+    seconds = f"{timeout.total_seconds():g} s"
+    if ticket.result is not None:
+        return
+    if ticket.claimed.acquire(blocking=False):
+        ticket.reason = f"not written within {seconds}: {problem or 'the publisher is busy'}"
+        ticket.result = Result.REFUSED
+    elif ticket.result is None:
+        ticket.reason = f"no confirm within {seconds}{': ' + problem if problem else ''}"
+        ticket.result = Result.UNKNOWN
+
+
+def _error(messages: Sequence[Message[Any]], tickets: Sequence[Ticket]) -> EnqueueError:
+    refused = [m for m, t in zip(messages, tickets, strict=True) if t.result is Result.REFUSED]
+    unknown = [m for m, t in zip(messages, tickets, strict=True) if t.result is Result.UNKNOWN]
+    first = next(t for t in tickets if t.result is (Result.UNKNOWN if unknown else Result.REFUSED))
+    what = messages[0].message_id if len(messages) == 1 else f"{len(refused) + len(unknown)} of {len(messages)}"
+    if unknown:
+        text = f"message {what}: may be stored or not; repeat only with an idempotency key ({first.reason})"
+        return EnqueueUnknown(text, refused=refused, unknown=unknown)
+    return NotEnqueued(f"message {what}: certainly not stored ({first.reason})", refused=refused)

@@ -1,0 +1,251 @@
+"""How does the kit talk AMQP?
+
+A `Wire` is one connection that moves only while its owner calls `pump()`: the consumer's thread, the
+publisher's thread, or a command that declares something and leaves. pika's own blocking adapter puts
+two layers of queues between socket and caller; here a callback gets the frame as soon as it is read.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pika
+import pika.exceptions
+from pika.adapters.select_connection import IOLoop
+from pika.channel import Channel
+
+from ..errors import ConfigurationError, JobsError
+
+HEARTBEAT_SECONDS: Final = 30
+_OPEN_SECONDS: Final = 10.0
+_CLOSE_SECONDS: Final = 2.0
+
+
+class WireError(JobsError):
+    """The broker is not reachable, or the connection is gone."""
+
+
+class ChannelClosed(JobsError):
+    """The broker closed the channel.
+
+    Attributes:
+        code: AMQP reply code, 0 when the connection went instead.
+        text: the broker's own words.
+    """
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{code} {text}")
+        self.code = code
+        self.text = text
+
+
+def parse_urls(urls: str) -> list[pika.URLParameters]:
+    """Read one or more broker URLs, separated by `;`.
+
+    Raises:
+        ConfigurationError: a URL is not an AMQP URL.
+    """
+    return [_parse(url.strip()) for url in urls.split(";") if url.strip()]
+
+
+def _parse(url: str) -> pika.URLParameters:
+    if urlsplit(url).scheme not in {"amqp", "amqps"}:
+        raise ConfigurationError(
+            f"expected the broker URL to start with amqp:// or amqps://, got: {urlsplit(url).scheme + '://…'!r}"
+        )
+    try:
+        parameters = pika.URLParameters(url)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"expected a broker URL such as amqp://user:password@host:5672/%2F; {error}") from None
+    if "heartbeat" not in url:
+        parameters.heartbeat = HEARTBEAT_SECONDS
+    parameters.stack_timeout = _OPEN_SECONDS
+    parameters.socket_timeout = _OPEN_SECONDS
+    parameters.connection_attempts = 1
+    return parameters
+
+
+def describe_address(parameters: pika.ConnectionParameters) -> str:
+    """Return an address for a log line, without its password."""
+    return f"{parameters.host}:{parameters.port}, virtual host {parameters.virtual_host!r}"
+
+
+class Wire:
+    """One connection, driven by the thread that calls `pump()`.
+
+    Parameters:
+        parameters: the nodes to try, each once, in random order.
+        name: shown in RabbitMQ's list of connections.
+        on_blocked: called with the reason when an alarm blocks publishing, with None when it ends.
+
+    Raises:
+        WireError: no node answered.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[pika.ConnectionParameters],
+        name: str,
+        on_blocked: Callable[[str | None], None] | None = None,
+    ) -> None:
+        self._failure: BaseException | None = None
+        self._open = False
+        problems = []
+        for node in random.sample(list(parameters), len(parameters)):
+            node.client_properties = {"connection_name": name}
+            try:
+                self._connect(node)
+            except WireError as error:
+                problems.append(str(error))
+                continue
+            self.address = describe_address(node)
+            if on_blocked is not None:
+                self._report_alarms(on_blocked)
+            return
+        raise WireError("; ".join(problems))
+
+    def _connect(self, node: pika.ConnectionParameters) -> None:
+        self._failure = None
+        self.ioloop = IOLoop()
+        self.ioloop.activate_poller()
+        self._connection = pika.SelectConnection(
+            node,
+            on_open_callback=self._on_open,
+            on_open_error_callback=self._on_closed,
+            on_close_callback=self._on_closed,
+            custom_ioloop=self.ioloop,
+        )
+        give_up = time.monotonic() + _OPEN_SECONDS
+        while not self._open and self._failure is None and time.monotonic() < give_up:
+            self.pump(0.5)
+        if not self._open:
+            reason = _explain(self._failure) if self._failure is not None else "no answer in time"
+            self.close()
+            raise WireError(f"cannot connect to RabbitMQ at {describe_address(node)}: {reason}")
+
+    def _on_open(self, _connection: object) -> None:
+        self._open = True
+
+    def _on_closed(self, _connection: object, reason: BaseException) -> None:
+        self._open = False
+        self._failure = reason
+
+    def _report_alarms(self, on_blocked: Callable[[str | None], None]) -> None:
+        self._connection.add_on_connection_blocked_callback(
+            lambda _connection, frame: on_blocked(frame.method.reason or "an alarm")
+        )
+        self._connection.add_on_connection_unblocked_callback(lambda _connection, _frame: on_blocked(None))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection stands, as far as this side knows."""
+        return self._open
+
+    @property
+    def failure(self) -> str:
+        """Why the connection went."""
+        return _explain(self._failure) if self._failure is not None else "closed"
+
+    def pump(self, seconds: float | None = None) -> None:
+        """Read, write and run callbacks once.
+
+        Parameters:
+            seconds: wait at most so long for something to happen; None waits for the next timer.
+        """
+        if seconds is None:
+            self.ioloop.poll()
+            self.ioloop.process_timeouts()
+            return
+        timer = self.ioloop.call_later(seconds, _nothing)
+        self.ioloop.poll()
+        self.ioloop.process_timeouts()
+        self.ioloop.remove_timeout(timer)
+
+    def wake(self) -> None:
+        """Make a `pump()` that another thread is waiting in return; safe from any thread."""
+        self.ioloop.add_callback_threadsafe(_nothing)
+
+    def channel(self) -> Channel:
+        """Open a channel.
+
+        Raises:
+            WireError: the connection is gone.
+        """
+        return self.call(lambda done: self._connection.channel(on_open_callback=done))  # type: ignore[no-any-return]
+
+    def call(self, start: Callable[[Callable[[Any], None]], object], channel: Channel | None = None) -> Any:
+        """Run one request and pump until its answer is there.
+
+        Parameters:
+            start: sends the request; is given the callback that takes the answer.
+            channel: the channel it uses, whose closing ends the wait.
+
+        Returns:
+            What the callback was called with.
+
+        Raises:
+            ChannelClosed: the broker closed the channel instead.
+            WireError: the connection went, or there was no answer in time.
+        """
+        answers: list[Any] = []
+        closed: list[ChannelClosed] = []
+        if channel is not None:
+            channel.add_on_close_callback(lambda _channel, reason: closed.append(closed_channel(reason)))
+        try:
+            start(answers.append)
+        except pika.exceptions.AMQPError as error:
+            raise closed_channel(error) if channel is not None else WireError(_explain(error)) from error
+        give_up = time.monotonic() + _OPEN_SECONDS
+        while not answers:
+            if closed:
+                raise closed[0]
+            if not self._open:
+                raise WireError(self.failure)
+            if time.monotonic() > give_up:
+                raise WireError(f"RabbitMQ did not answer within {_OPEN_SECONDS:.0f} s")
+            self.pump(0.5)
+        return answers[0]
+
+    def close(self) -> None:
+        """Close the connection and release its file descriptors. Never raises."""
+        try:
+            if not (self._connection.is_closed or self._connection.is_closing):
+                self._connection.close()
+            give_up = time.monotonic() + _CLOSE_SECONDS
+            while not self._connection.is_closed and time.monotonic() < give_up:
+                self.pump(0.2)
+        except Exception:
+            pass  # whatever state it is in, it is given up
+        finally:
+            self._open = False
+            self.ioloop.close()
+
+
+def closed_channel(reason: BaseException) -> ChannelClosed:
+    """Turn pika's reason for a closed channel into the kit's."""
+    if isinstance(reason, pika.exceptions.ChannelClosed):
+        return ChannelClosed(reason.reply_code, reason.reply_text)
+    return ChannelClosed(0, _explain(reason))
+
+
+def _nothing() -> None:
+    """A callback whose only purpose is that it was called."""
+
+
+def _explain(error: BaseException) -> str:
+    """Return the innermost reason of a failed connection; pika nests them."""
+    nested = getattr(error, "exceptions", None)
+    if nested:
+        return _explain(nested[-1])
+    inner = getattr(error, "exception", None) or getattr(error, "error", None)
+    if isinstance(inner, BaseException):
+        return _explain(inner)
+    if isinstance(error, pika.exceptions.ConnectionClosed):
+        return f"{error.reply_code} {error.reply_text}"
+    if error.args and isinstance(error.args[-1], BaseException):
+        return _explain(error.args[-1])
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
