@@ -1,27 +1,65 @@
 """A deployment kit that makes Dramatiq on RabbitMQ safe to run: the public names, in life-cycle order."""
 
-# Declare: queues and the broker that holds them
-from .transport.queues import Queue
-from .transport.quorum import QuorumBroker
-from .transport.inline import InlineBroker
-from .transport.broker import JobBroker, QueueCounts
-
-# Send: what is certain when it fails
-from .errors import EnqueueError, EnqueueUnknown, NotEnqueued, PayloadError, UnknownQueue
-
-# Run: how long, until when
-from .failures.time_limits import TimeLimits
-from .failures.shutdown import Shutdown
-
-# Take effect once
-# from .store.database import Store
 # from .effects.ledger import Ledger
 # from .effects.session import current_async_session, current_session
-
-# Fail: what an actor says, what the kit decides
-from .errors import BusinessReject, Invalid, KeyConflict, Snooze
+from .errors import (
+    BusinessReject,
+    ConfigurationError,
+    DeclarationError,
+    EnqueueError,
+    EnqueueUnknown,
+    Invalid,
+    JobsError,
+    KeyConflict,
+    LedgerViolation,
+    NotEnqueued,
+    PayloadError,
+    Snooze,
+    TopologyError,
+    UnknownQueue,
+)
 from .failures.failures import Failures
 from .failures.kinds import Kind
+from .failures.shutdown import Shutdown
+from .failures.time_limits import TimeLimits
 
-# Misuse
-from .errors import ConfigurationError, DeclarationError, JobsError, LedgerViolation, TopologyError
+# from .store.database import Store
+from .transport.broker import JobBroker, QueueCounts
+from .transport.inline import InlineBroker
+from .transport.memory import DeadLetter
+from .transport.queues import Queue
+from .transport.quorum import QuorumBroker
+
+__all__ = [  # noqa: RUF022  # in the order of a job's life
+    # Declare: queues and the broker that holds them
+    "Queue",
+    "QuorumBroker",
+    "InlineBroker",
+    "JobBroker",
+    "QueueCounts",
+    "DeadLetter",
+    # Send: what is certain when it fails
+    "EnqueueError",
+    "NotEnqueued",
+    "EnqueueUnknown",
+    "PayloadError",
+    "UnknownQueue",
+    # Run: how long, until when
+    "TimeLimits",
+    "Shutdown",
+    # Take effect once
+    # "Store", "Ledger", "current_session", "current_async_session",
+    # Fail: what an actor says, what the kit decides
+    "Invalid",
+    "BusinessReject",
+    "KeyConflict",
+    "Snooze",
+    "Failures",
+    "Kind",
+    # Misuse
+    "JobsError",
+    "ConfigurationError",
+    "DeclarationError",
+    "LedgerViolation",
+    "TopologyError",
+]

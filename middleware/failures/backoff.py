@@ -29,7 +29,7 @@ def backoff(
     >>> backoff(20, timedelta(seconds=1), timedelta(hours=1), min).total_seconds()
     1800.0
     """
-    base = least * 2 ** min(retries, _LARGEST_EXPONENT)
+    base: timedelta = least * 2 ** min(retries, _LARGEST_EXPONENT)
     if base * 2 > most:
         return most * uniform(0.5, 1)
     return base * uniform(1, 2)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from dramatiq import Actor
 from dramatiq.errors import ActorNotFound
 from dramatiq.middleware import Middleware
 
 from ..errors import DeclarationError
+from ..logs import get_logger
 from ..transport.broker import JobBroker
 from ..transport.delivery import Delivery
 from ..transport.evidence import describe, type_name
@@ -22,7 +22,7 @@ from ..transport.outcome import COMPLETED, DISCARDED, Dead, Outcome, Retry
 from .kinds import Kind
 from .policy import RetryPolicy, decide
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Failures(Middleware):
@@ -49,7 +49,9 @@ class Failures(Middleware):
         """Options with Dramatiq's names and meaning; backoffs are milliseconds."""
         return {"max_retries", "min_backoff", "max_backoff", "retry_when", "throws", "on_retry_exhausted"}
 
-    def before_declare_actor(self, broker: JobBroker, actor: Actor[..., Any]) -> None:
+    def before_declare_actor(  # type: ignore[override]  # the kit's brokers call it
+        self, broker: JobBroker, actor: Actor[..., Any]
+    ) -> None:
         """Check the actor's options.
 
         Raises:
@@ -74,19 +76,23 @@ class Failures(Middleware):
         except ActorNotFound:
             return Dead(Kind.UNKNOWN_ACTOR, error)
         policy = self._policy.merged(actor.options, delivery.options)
-        outcome = decide(error, retries=delivery.attempt - 1, policy=policy, throws=actor.options.get("throws"))
+        outcome = decide(
+            error, retries=delivery.attempt - 1, policy=policy, throws=actor.options.get("throws")
+        )
         if isinstance(outcome, Dead) and Kind(outcome.kind).is_retried:
             self._exhausted(broker, actor, delivery, policy)
         return outcome
 
     @staticmethod
-    def _exhausted(broker: JobBroker, actor: Actor[..., Any], delivery: Delivery, policy: RetryPolicy) -> None:
+    def _exhausted(
+        broker: JobBroker, actor: Actor[..., Any], delivery: Delivery, policy: RetryPolicy
+    ) -> None:
         target = delivery.options.get("on_retry_exhausted") or actor.options.get("on_retry_exhausted")
         if target:
             facts = {"retries": delivery.attempt - 1, "max_retries": policy.max_retries}
             delivery.follow_ups.append((broker.get_actor(target).message(delivery.asdict(), facts), None))
 
-    def after_process_message(
+    def after_process_message(  # type: ignore[override]  # the kit's brokers call it, with deliveries
         self,
         broker: JobBroker,
         message: Delivery,
@@ -103,7 +109,9 @@ class Failures(Middleware):
             message.fail()
         _report(message, outcome, exception)
 
-    def after_skip_message(self, broker: JobBroker, message: Delivery) -> None:
+    def after_skip_message(  # type: ignore[override]  # the kit's brokers call it, with deliveries
+        self, broker: JobBroker, message: Delivery
+    ) -> None:
         """Store the outcome of a job that a middleware kept from running."""
         if message.outcome is None:
             message.outcome = Dead(Kind.EXPIRED, message.exception) if message.failed else DISCARDED
@@ -119,7 +127,9 @@ def _report(delivery: Delivery, outcome: Outcome, error: BaseException) -> None:
         text=describe(error)[:500],
     )
     if isinstance(outcome, Retry):
-        event.warning("job.retried", kind=str(outcome.kind), delay_seconds=round(outcome.delay.total_seconds(), 3))
+        event.warning(
+            "job.retried", kind=str(outcome.kind), delay_seconds=round(outcome.delay.total_seconds(), 3)
+        )
     elif isinstance(outcome, Dead):
         event.error("job.dead_lettered", kind=str(outcome.kind))
     else:

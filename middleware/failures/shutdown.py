@@ -10,14 +10,14 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 
-import structlog
 from dramatiq import Broker, Worker
 from dramatiq.middleware import Middleware
 from dramatiq.middleware import Shutdown as ShutdownInterrupt
 
+from ..logs import get_logger
 from .time_limits import TimeLimits
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Shutdown(Middleware):

@@ -10,16 +10,16 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
-import structlog
 from dramatiq import Actor, Broker, Worker
 from dramatiq.middleware import Middleware, TimeLimitExceeded
 
+from ..logs import get_logger
 from ..transport.broker import JobBroker
 from ..transport.delivery import Delivery, current_delivery
 from ..transport.wrapping import Coroutine, Function, wrap
 from .interrupts import Interrupts
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _INTERVAL_SECONDS: Final = 0.1
 
@@ -39,7 +39,9 @@ class TimeLimits(Middleware):
         """`time_limit`, in milliseconds."""
         return {"time_limit"}
 
-    def before_declare_actor(self, broker: JobBroker, actor: Actor[..., Any]) -> None:
+    def before_declare_actor(  # type: ignore[override]  # the kit's brokers call it
+        self, broker: JobBroker, actor: Actor[..., Any]
+    ) -> None:
         """Enclose the actor's function between arm and disarm."""
 
         def seconds(delivery: Delivery) -> float:

@@ -124,7 +124,11 @@ class JobBroker(dramatiq.Broker):
     def _check_snapshots(actor: Actor[..., Any]) -> None:
         snapshots = actor.options.get("snapshots", ())
         names = set(inspect.signature(function_of(actor)).parameters)
-        unknown = [name for name in snapshots if name not in names] if not isinstance(snapshots, str) else [snapshots]
+        unknown = (
+            [name for name in snapshots if name not in names]
+            if not isinstance(snapshots, str)
+            else [snapshots]
+        )
         if unknown:
             raise DeclarationError(
                 f"actor {actor.actor_name!r}: expected snapshots to be a tuple of its parameters "
@@ -181,7 +185,9 @@ class JobBroker(dramatiq.Broker):
         self.enqueue_many([message], delay_ms=delay)
         return message
 
-    def enqueue_many(self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None) -> list[Message[Any]]:
+    def enqueue_many(
+        self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None
+    ) -> list[Message[Any]]:
         """Publish many jobs at once; their confirms are pipelined.
 
         Parameters:
@@ -229,7 +235,9 @@ class JobBroker(dramatiq.Broker):
         try:
             body = message.encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise PayloadError(f"actor {message.actor_name!r}: expected the message to be plain JSON; {error}") from error
+            raise PayloadError(
+                f"actor {message.actor_name!r}: expected the message to be plain JSON; {error}"
+            ) from error
         return Publication(
             queue=queue,
             place=DELAYED if ticks else READY,
@@ -268,7 +276,9 @@ class JobBroker(dramatiq.Broker):
             except MiddlewareError:
                 raise
             except Exception:
-                self.logger.critical("Unexpected failure in before_%s of %r.", signal, middleware, exc_info=True)
+                self.logger.critical(
+                    "Unexpected failure in before_%s of %r.", signal, middleware, exc_info=True
+                )
 
     def emit_after(self, signal: str, *args: Any, **kwargs: Any) -> None:
         """Call the middleware's `after_` hooks in reverse order; see Dramatiq."""
@@ -279,7 +289,9 @@ class JobBroker(dramatiq.Broker):
             try:
                 hook(self, *args, **kwargs)
             except Exception:
-                self.logger.critical("Unexpected failure in after_%s of %r.", signal, middleware, exc_info=True)
+                self.logger.critical(
+                    "Unexpected failure in after_%s of %r.", signal, middleware, exc_info=True
+                )
         if signal == "skip_message":
             set_current_delivery(None)
 
@@ -298,7 +310,9 @@ class JobBroker(dramatiq.Broker):
                 try:
                     hook(self, delivery, **result)
                 except Exception as error:
-                    self.logger.critical("Unexpected failure in after_process_message of %r.", middleware, exc_info=True)
+                    self.logger.critical(
+                        "Unexpected failure in after_process_message of %r.", middleware, exc_info=True
+                    )
                     if isinstance(middleware, _FOLLOWING) and result.get("exception") is None:
                         delivery.outcome = self._decide(delivery, error)
                         delivery.follow_ups.clear()

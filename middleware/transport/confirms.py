@@ -64,7 +64,9 @@ class ConfirmChannel:
         exchange, key = route_of(publication)
         # pika writes all frames of a message or, if it cannot encode one, none: only a written message
         # has a number. Its confirm cannot come before the next pump.
-        self._channel.basic_publish(exchange, key, publication.body, properties_of(publication), mandatory=True)
+        self._channel.basic_publish(
+            exchange, key, publication.body, properties_of(publication), mandatory=True
+        )
         self.in_flight[self._next_tag] = ticket
         self._next_tag += 1
         self._by_id[publication.message_id] = ticket
@@ -92,7 +94,10 @@ class ConfirmChannel:
             return
         self._by_id.pop(ticket.publication.message_id, None)
         if not acked:
-            ticket.end(Result.REFUSED, f"queue {ticket.publication.queue!r} refused it (nack): full, or without a leader")
+            ticket.end(
+                Result.REFUSED,
+                f"queue {ticket.publication.queue!r} refused it (nack): full, or without a leader",
+            )
         elif not ticket.returned:
             ticket.end(Result.CONFIRMED)
         elif ticket.redeclared:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import pika
-import structlog
 from dramatiq.broker import Consumer, MessageProxy
 from pika.channel import Channel
 
 from ..errors import TopologyError
+from ..logs import get_logger
 from .declare import declare
 from .delivery import Delivery
 from .incoming import incoming
@@ -28,7 +28,7 @@ from .settlement import Settlement
 from .topology import Topology
 from .wire import ChannelClosed, Wire, WireError, closed_channel
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _ACK: Final = 0
 _REQUEUE: Final = 1
@@ -81,7 +81,7 @@ class QueueConsumer(Consumer):
     def __init__(
         self,
         *,
-        parameters: Sequence[pika.ConnectionParameters],
+        parameters: Sequence[pika.connection.Parameters],
         queue: Queue,
         topology: Topology,
         settlement: Settlement,
@@ -203,7 +203,9 @@ class QueueConsumer(Consumer):
         if not self._draining:
             tag = self._consumer_tag()
             wire.call(
-                lambda done: channel.basic_consume(self._queue.name, self._on_message, consumer_tag=tag, callback=done),
+                lambda done: channel.basic_consume(
+                    self._queue.name, self._on_message, consumer_tag=tag, callback=done
+                ),
                 channel,
             )
         self._reconnect.succeeded(wire.address)

@@ -43,13 +43,17 @@ def decode(body: bytes, queue: str) -> Message[Any]:
         missing, extra = sorted(_FIELDS - fields.keys()), sorted(fields.keys() - _FIELDS)
         raise Undecodable(f"expected the fields of a Dramatiq message; missing: {missing}, unknown: {extra}")
     _require(fields, "queue_name", isinstance(fields["queue_name"], str), "a string")
-    _require(fields, "actor_name", isinstance(fields["actor_name"], str) and bool(fields["actor_name"]), "a name")
+    _require(
+        fields, "actor_name", isinstance(fields["actor_name"], str) and bool(fields["actor_name"]), "a name"
+    )
     _require(fields, "args", isinstance(fields["args"], list), "a list")
     _require(fields, "kwargs", isinstance(fields["kwargs"], dict), "an object")
     _require(fields, "options", isinstance(fields["options"], dict), "an object")
     _require(fields, "message_id", _is_id(fields["message_id"]), f"a string of 1 to {_LONGEST_ID} bytes")
     stamp = fields["message_timestamp"]
-    _require(fields, "message_timestamp", _is_whole(stamp) and 0 <= stamp < _LATEST_MS, "milliseconds since 1970")
+    _require(
+        fields, "message_timestamp", _is_whole(stamp) and 0 <= stamp < _LATEST_MS, "milliseconds since 1970"
+    )
     return Message(
         queue_name=queue,
         actor_name=fields["actor_name"],
@@ -81,7 +85,9 @@ def _is_whole(value: object) -> bool:
 
 def _is_duration(value: object) -> bool:
     """A finite number above zero, or infinity, which Dramatiq takes as no limit."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value) and value > 0
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value) and value > 0
+    )
 
 
 def _is_wait(value: object) -> bool:
@@ -127,7 +133,9 @@ _FORBIDDEN: Final = ("throws", "retry_when")
 def _options(options: dict[str, Any]) -> dict[str, Any]:
     for name in _FORBIDDEN:
         if options.get(name) is not None:
-            raise Undecodable(f"expected option {name} to be absent (it belongs to the actor), got: {options[name]!r}")
+            raise Undecodable(
+                f"expected option {name} to be absent (it belongs to the actor), got: {options[name]!r}"
+            )
     for name, (holds, rule) in _OPTIONS.items():
         value = options.get(name)
         if value is not None and not holds(value):

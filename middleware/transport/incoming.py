@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import structlog
 from dramatiq import Message
 
+from ..logs import get_logger
 from .decoding import Undecodable, decode
 from .delivery import Delivery, Link
 from .evidence import Evidence
 from .outcome import Dead
 from .settlement import Settlement
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def incoming(

@@ -69,7 +69,7 @@ class InlineBroker(JobBroker):
         if self._worker is not None:
             return
         with self._starting:
-            if self._worker is not None:
+            if self._is_started():
                 return
             self.logger.info("Jobs run in this process and do not survive it; a server: `make services`.")
             self.emit_after("process_boot")
@@ -81,6 +81,9 @@ class InlineBroker(JobBroker):
                 raise NotEnqueued("the worker of this process refuses to start; the log says why") from None
             self._worker = worker
             threading.Thread(target=self._end_with_main_thread, name="jobs-inline-exit", daemon=True).start()
+
+    def _is_started(self) -> bool:
+        return self._worker is not None
 
     def _end_with_main_thread(self) -> None:
         """Stop the worker when the program ends, so that no thread of it keeps the process alive."""

@@ -33,15 +33,21 @@ def end_process(code: int, text: str) -> NoReturn:
     os._exit(code)
 
 
-def watch_threads(worker: Worker) -> None:
-    """Watch a worker's threads from a thread of its own."""
-    threading.Thread(target=_watch, args=(worker, threading.Event()), name="jobs-liveness", daemon=True).start()
+def watch_threads(worker: Worker) -> threading.Event:
+    """Watch a worker's threads from a thread of its own.
+
+    Returns:
+        An event that ends the watching: at shutdown threads may end.
+    """
+    stopping = threading.Event()
+    threading.Thread(target=_watch, args=(worker, stopping), name="jobs-liveness", daemon=True).start()
+    return stopping
 
 
-def _watch(worker: Worker, never: threading.Event) -> None:
-    while not never.wait(_INTERVAL_SECONDS):
-        if getattr(worker, "jobs_stopping", False):
-            return
-        dead = [thread.name for thread in (*worker.workers, *worker.consumers.values()) if not thread.is_alive()]
-        if dead and not getattr(worker, "jobs_stopping", False):
-            end_process(EXIT_SOFTWARE, f"expected all worker and consumer threads to live, got dead: {', '.join(dead)}")
+def _watch(worker: Worker, stopping: threading.Event) -> None:
+    while not stopping.wait(_INTERVAL_SECONDS):
+        threads = (*worker.workers, *worker.consumers.values())
+        dead = [thread.name for thread in threads if not thread.is_alive()]
+        if dead and not stopping.is_set():
+            names = ", ".join(dead)
+            end_process(EXIT_SOFTWARE, f"expected all worker and consumer threads to live, got dead: {names}")

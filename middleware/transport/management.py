@@ -44,7 +44,9 @@ class Management:
                 f"got: {parts.scheme + '://…'!r}"
             )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        self._base = f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
+        self._base = (
+            f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
+        )
         self._auth = (unquote(parts.username or "guest"), unquote(parts.password or "guest"))
         self._vhost = quote(vhost, safe="")
 

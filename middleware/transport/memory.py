@@ -60,7 +60,9 @@ class Memory:
 
     def _store(self, publication: Publication) -> None:
         if publication.place == DEAD:
-            self.dead[publication.queue].append(DeadLetter(publication.queue, publication.body, publication.headers))
+            self.dead[publication.queue].append(
+                DeadLetter(publication.queue, publication.body, publication.headers)
+            )
         elif publication.place == DELAYED:
             due = time.monotonic() + publication.ticks * TICK.total_seconds()
             heapq.heappush(self._delayed, (due, next(self._numbers), publication))

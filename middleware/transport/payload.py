@@ -21,7 +21,9 @@ _ADVICE: Final = "pass an id and read the data when the job runs"
 _SCALARS: Final = (str, int, bool, type(None))
 
 
-def check_payload(message: Message[Any], *, limit: int, snapshots: Collection[str] = (), names: Collection[str] = ()) -> None:
+def check_payload(
+    message: Message[Any], *, limit: int, snapshots: Collection[str] = (), names: Collection[str] = ()
+) -> None:
     """Refuse arguments that are not plain JSON or too large.
 
     Parameters:
@@ -48,9 +50,11 @@ def check_payload(message: Message[Any], *, limit: int, snapshots: Collection[st
         )
 
 
-def _check_argument(message: Message[Any], value: object, path: str, name: str, snapshots: Collection[str]) -> int:
+def _check_argument(
+    message: Message[Any], value: object, path: str, name: str, snapshots: Collection[str]
+) -> int:
     if type(value) in _SCALARS:
-        return len(value) if type(value) is str else 8  # type: ignore[arg-type]  # a str has a length
+        return len(value) if type(value) is str else 8
     label = f"{path} ({name})" if name and not path.startswith("kwargs") else path
     _walk(message, value, label, depth=0)
     size = len(json.dumps(value))
@@ -65,7 +69,9 @@ def _check_argument(message: Message[Any], value: object, path: str, name: str, 
 def _walk(message: Message[Any], value: object, path: str, depth: int) -> None:
     """Refuse the first thing that JSON cannot carry unchanged."""
     if depth > 50:
-        raise PayloadError(f"actor {message.actor_name!r}: expected {path[:80]}… to be nested at most 50 deep; {_ADVICE}")
+        raise PayloadError(
+            f"actor {message.actor_name!r}: expected {path[:80]}… to be nested at most 50 deep; {_ADVICE}"
+        )
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import pika
-import structlog
 
+from ..logs import get_logger
 from .confirms import ConfirmChannel, size_limit
 from .declare import declare
 from .publication import READY, Result, Ticket
@@ -24,7 +24,7 @@ from .reconnect import Reconnect
 from .topology import Topology
 from .wire import ChannelClosed, Wire, WireError
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _LARGE: Final = 16 * 1024
 """Bodies above this go alone: if the broker refuses one, nothing else is in flight beside it."""
@@ -44,7 +44,7 @@ class Publisher:
     """
 
     def __init__(
-        self, parameters: Sequence[pika.ConnectionParameters], topologies: Mapping[str, Topology], name: str
+        self, parameters: Sequence[pika.connection.Parameters], topologies: Mapping[str, Topology], name: str
     ) -> None:
         self._parameters = parameters
         self._topologies = topologies
@@ -190,7 +190,12 @@ class Publisher:
         if self._blocked is None:
             self._write(wire)
         self._polling = True
-        if (self._inbox and self._blocked is None and self._in_flight() < _MOST_IN_FLIGHT) or self._unroutable or self._calls or self._stop.is_set():
+        if (
+            (self._inbox and self._blocked is None and self._in_flight() < _MOST_IN_FLIGHT)
+            or self._unroutable
+            or self._calls
+            or self._stop.is_set()
+        ):
             self._polling = False
             wire.pump(0)
         else:

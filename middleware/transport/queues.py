@@ -41,7 +41,7 @@ class Queue:
         if self.serial:
             object.__setattr__(self, "prefetch", 1)
         self._require(
-            isinstance(self.name, str) and _NAME.fullmatch(self.name) is not None,
+            _NAME.fullmatch(self.name) is not None,
             "name",
             "a letter or underscore, then letters, digits, '.', '_' or '-'",
         )
@@ -61,4 +61,6 @@ class Queue:
 
     def _require(self, holds: bool, field: str, rule: str) -> None:
         if not holds:
-            raise DeclarationError(f"queue {self.name!r}: expected {field} to be {rule}, got: {getattr(self, field)!r}")
+            raise DeclarationError(
+                f"queue {self.name!r}: expected {field} to be {rule}, got: {getattr(self, field)!r}"
+            )

@@ -12,13 +12,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 import pika
-import structlog
 from dramatiq import Worker
 from dramatiq.broker import Consumer
 from dramatiq.common import iter_queue
 from dramatiq.middleware import Middleware
 
 from ..errors import TopologyError
+from ..logs import get_logger
 from .broker import JobBroker, QueueCounts
 from .consumer import QueueConsumer
 from .counts import count_queue
@@ -30,7 +30,7 @@ from .queues import Queue
 from .topology import topology_of
 from .wire import ChannelClosed, Wire, WireError, parse_urls
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _START_SECONDS: Final = 15.0
 
@@ -74,6 +74,7 @@ class QuorumBroker(JobBroker):
         self._consumer_timeout = consumer_timeout
         self._grace = grace
         self._consumers: list[QueueConsumer] = []
+        self._watching: threading.Event | None = None
         self._management = None
         if management_url:
             self._management = Management(management_url, self._parameters[0].virtual_host)
@@ -157,7 +158,9 @@ class QuorumBroker(JobBroker):
             self._refuse("; ".join(conflicts))
         few = few_members(queues, [queue.name for queue in declared], nodes)
         if few:
-            log.warning("startup.few_members", queues=few, nodes=nodes, advice="rabbitmq-queues grow NODE all")
+            log.warning(
+                "startup.few_members", queues=few, nodes=nodes, advice="rabbitmq-queues grow NODE all"
+            )
 
     def _refuse(self, text: str, code: int = EXIT_CONFIGURATION) -> None:
         self.logger.critical("Refusing to start: %s", text)
@@ -167,11 +170,12 @@ class QuorumBroker(JobBroker):
         """Call the hooks; once a worker runs, its threads are watched."""
         super().emit_after(signal, *args, **kwargs)
         if signal == "worker_boot":
-            watch_threads(args[0])
+            self._watching = watch_threads(args[0])
 
     def drain(self, worker: Worker) -> None:
         """Cancel the consumers and give back what no thread has started."""
-        worker.jobs_stopping = True
+        if self._watching is not None:
+            self._watching.set()
         for consumer in self._consumers:
             consumer.drain()
         for item in iter_queue(worker.work_queue):

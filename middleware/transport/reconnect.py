@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 from typing import Final
 
-import structlog
+from ..logs import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FIRST_SECONDS: Final = 0.1
 _LONGEST_SECONDS: Final = 5.0

@@ -101,7 +101,9 @@ def _error(messages: Sequence[Message[Any]], tickets: Sequence[Ticket]) -> Enque
     refused = [m for m, t in zip(messages, tickets, strict=True) if t.result is Result.REFUSED]
     unknown = [m for m, t in zip(messages, tickets, strict=True) if t.result is Result.UNKNOWN]
     first = next(t for t in tickets if t.result is (Result.UNKNOWN if unknown else Result.REFUSED))
-    what = messages[0].message_id if len(messages) == 1 else f"{len(refused) + len(unknown)} of {len(messages)}"
+    what = (
+        messages[0].message_id if len(messages) == 1 else f"{len(refused) + len(unknown)} of {len(messages)}"
+    )
     if unknown:
         text = f"message {what}: may be stored or not; repeat only with an idempotency key ({first.reason})"
         return EnqueueUnknown(text, refused=refused, unknown=unknown)

@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-import structlog
 from dramatiq import Message
 
+from ..logs import get_logger
 from . import outcome as outcomes
 from .delivery import Delivery
 from .evidence import KIND, REASON, Evidence, cut
@@ -31,7 +31,7 @@ from .outcome import Dead, Outcome, Retry, Snoozed
 from .publication import DEAD, DELAYED, READY, Publication, Result, Ticket
 from .sending import Outbound
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _REFUSALS: Final = 4
 """Refused publishes before the original is dead-lettered by the broker itself."""
@@ -75,7 +75,9 @@ class Settlement:
         try:
             self._settle(delivery)
         except Exception:
-            log.critical("settlement.failed", message_id=delivery.message_id, queue=delivery.queue_name, exc_info=True)
+            log.critical(
+                "settlement.failed", message_id=delivery.message_id, queue=delivery.queue_name, exc_info=True
+            )
 
     def _settle(self, delivery: Delivery) -> None:
         if not delivery.link.alive:
@@ -105,7 +107,9 @@ class Settlement:
             after = evidence.failed(outcome.kind, outcome.error).next_attempt()
             follow_ups.append(self._delayed(delivery, after, outcome.delay, exact=outcome.exact, full=full))
         elif isinstance(outcome, Snoozed):
-            follow_ups.append(self._delayed(delivery, evidence.snoozed(), outcome.delay, exact=True, full=full))
+            follow_ups.append(
+                self._delayed(delivery, evidence.snoozed(), outcome.delay, exact=True, full=full)
+            )
         elif isinstance(outcome, Dead):
             follow_ups.append(dead_letter(delivery, outcome, full=full))
         return follow_ups
@@ -167,7 +171,9 @@ class _Publishing:
             self._done()
             return
         self._refusals += 1
-        event = log.bind(outcome=outcome.name, message_id=delivery.message_id, queue=delivery.queue_name, reason=reason)
+        event = log.bind(
+            outcome=outcome.name, message_id=delivery.message_id, queue=delivery.queue_name, reason=reason
+        )
         if self._refusals >= _REFUSALS:
             event.error("settlement.rejected_natively")
             delivery.link.reject(delivery.tag)
@@ -188,7 +194,9 @@ def dead_letter(delivery: Delivery, outcome: Dead, *, full: bool = True) -> Publ
     return _copy(delivery, DEAD, headers, alone=not full)
 
 
-def _copy(delivery: Delivery, place: str, headers: dict[str, Any], *, ticks: int = 0, alone: bool) -> Publication:
+def _copy(
+    delivery: Delivery, place: str, headers: dict[str, Any], *, ticks: int = 0, alone: bool
+) -> Publication:
     return Publication(
         queue=delivery.queue_name,
         place=place,
@@ -200,5 +208,3 @@ def _copy(delivery: Delivery, place: str, headers: dict[str, Any], *, ticks: int
         ticks=ticks,
         alone=alone,
     )
-
-

@@ -86,7 +86,10 @@ def topology_of(queue: Queue, levels: int) -> Topology:
         queues=(
             QueueDeclaration(queue.name, _job_arguments(queue)),
             QueueDeclaration(dead_letter_queue(queue.name), _dead_letter_arguments()),
-            *(QueueDeclaration(ladder[level], _level_arguments(queue.name, level)) for level in range(levels)),
+            *(
+                QueueDeclaration(ladder[level], _level_arguments(queue.name, level))
+                for level in range(levels)
+            ),
         ),
         bindings=(
             Binding(DEAD_LETTER_EXCHANGE, dead_letter_queue(queue.name), queue.name),

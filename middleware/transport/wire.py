@@ -8,6 +8,7 @@ two layers of queues between socket and caller; here a callback gets the frame a
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -60,7 +61,9 @@ def _parse(url: str) -> pika.URLParameters:
     try:
         parameters = pika.URLParameters(url)
     except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"expected a broker URL such as amqp://user:password@host:5672/%2F; {error}") from None
+        raise ConfigurationError(
+            f"expected a broker URL such as amqp://user:password@host:5672/%2F; {error}"
+        ) from None
     if "heartbeat" not in url:
         parameters.heartbeat = HEARTBEAT_SECONDS
     parameters.stack_timeout = _OPEN_SECONDS
@@ -69,7 +72,7 @@ def _parse(url: str) -> pika.URLParameters:
     return parameters
 
 
-def describe_address(parameters: pika.ConnectionParameters) -> str:
+def describe_address(parameters: pika.connection.Parameters) -> str:
     """Return an address for a log line, without its password."""
     return f"{parameters.host}:{parameters.port}, virtual host {parameters.virtual_host!r}"
 
@@ -88,12 +91,12 @@ class Wire:
 
     def __init__(
         self,
-        parameters: Sequence[pika.ConnectionParameters],
+        parameters: Sequence[pika.connection.Parameters],
         name: str,
         on_blocked: Callable[[str | None], None] | None = None,
     ) -> None:
         self._failure: BaseException | None = None
-        self._open = False
+        self._opened = threading.Event()
         problems = []
         for node in random.sample(list(parameters), len(parameters)):
             node.client_properties = {"connection_name": name}
@@ -108,7 +111,7 @@ class Wire:
             return
         raise WireError("; ".join(problems))
 
-    def _connect(self, node: pika.ConnectionParameters) -> None:
+    def _connect(self, node: pika.connection.Parameters) -> None:
         self._failure = None
         self.ioloop = IOLoop()
         self.ioloop.activate_poller()
@@ -120,18 +123,18 @@ class Wire:
             custom_ioloop=self.ioloop,
         )
         give_up = time.monotonic() + _OPEN_SECONDS
-        while not self._open and self._failure is None and time.monotonic() < give_up:
+        while not self._opened.is_set() and self._failure is None and time.monotonic() < give_up:
             self.pump(0.5)
-        if not self._open:
-            reason = _explain(self._failure) if self._failure is not None else "no answer in time"
+        if not self._opened.is_set():
+            reason = self.failure if self._failure is not None else "no answer in time"
             self.close()
             raise WireError(f"cannot connect to RabbitMQ at {describe_address(node)}: {reason}")
 
     def _on_open(self, _connection: object) -> None:
-        self._open = True
+        self._opened.set()
 
     def _on_closed(self, _connection: object, reason: BaseException) -> None:
-        self._open = False
+        self._opened.clear()
         self._failure = reason
 
     def _report_alarms(self, on_blocked: Callable[[str | None], None]) -> None:
@@ -143,7 +146,7 @@ class Wire:
     @property
     def is_open(self) -> bool:
         """Whether the connection stands, as far as this side knows."""
-        return self._open
+        return self._opened.is_set()
 
     @property
     def failure(self) -> str:
@@ -203,7 +206,7 @@ class Wire:
         while not answers:
             if closed:
                 raise closed[0]
-            if not self._open:
+            if not self.is_open:
                 raise WireError(self.failure)
             if time.monotonic() > give_up:
                 raise WireError(f"RabbitMQ did not answer within {_OPEN_SECONDS:.0f} s")
@@ -221,7 +224,7 @@ class Wire:
         except Exception:
             pass  # whatever state it is in, it is given up
         finally:
-            self._open = False
+            self._opened.clear()
             self.ioloop.close()
 
 
