@@ -1,0 +1,153 @@
+"""Which database do effects go to, and how is it reached?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from typing import Any, Final
+
+from sqlalchemy import URL, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from ..errors import ConfigurationError
+from .sqlite import prepare_sqlite
+from .writers import WriterQueue
+
+_CONNECT: Final = {
+    # A host that no longer answers must not hold a worker thread for the system's two hours.
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+
+
+class Store:
+    """A PostgreSQL database or an SQLite file; connects on first use, and anew in a forked child.
+
+    Parameters:
+        url: `postgresql+psycopg://user:password@host:port/database` or `sqlite:///file`.
+        pool_size: connections that each engine keeps open; a worker needs one for every thread.
+            Defaults to 16.
+
+    Connections are not tried before they are handed out (`pool_pre_ping`): that is a round trip for every
+    job. The ledger meets a dead one with the first statement of its transaction and takes another.
+
+    Raises:
+        ConfigurationError: the URL names another database, or SQLite in memory.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 16) -> None:
+        self.url = _checked(url)
+        self.pool_size = pool_size
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._lock = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._pid = os.getpid()
+        self.writers = WriterQueue()
+        self._engine: Engine | None = None
+        self._fresh: Engine | None = None
+        self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]
+        self._async = weakref.WeakKeyDictionary()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine for threads."""
+        if self._engine is None or self._pid != os.getpid():
+            with self._lock:
+                self._leave_to_parent()
+                if self._engine is None:
+                    self._engine = create_engine(self.url, **self._options())
+                    self._prepare(self._engine)
+        return self._engine
+
+    @property
+    def async_engine(self) -> AsyncEngine:
+        """The engine of the running event loop; each loop has its own, as its connections belong to it.
+
+        Raises:
+            RuntimeError: no event loop runs in this thread.
+        """
+        loop = asyncio.get_running_loop()
+        engine = self._async.get(loop)
+        if engine is None or self._pid != os.getpid():
+            with self._lock:
+                self._leave_to_parent()
+                engine = create_async_engine(_asynchronous(self.url), **self._options())
+                self._prepare(engine.sync_engine)
+                self._async[loop] = engine
+        return engine
+
+    @property
+    def fresh_engine(self) -> Engine:
+        """An engine whose every connection is a new one, to look at what a lost connection left."""
+        with self._lock:
+            self._leave_to_parent()
+            if self._fresh is None:
+                self._fresh = create_engine(self.url, poolclass=NullPool, connect_args=self._connect_args())
+                self._prepare(self._fresh)
+        return self._fresh
+
+    def dispose(self) -> None:
+        """Close the idle connections of the threads' engine; the next use connects again."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+    async def dispose_async(self) -> None:
+        """Close the idle connections of the running loop's engine."""
+        engine = self._async.pop(asyncio.get_running_loop(), None)
+        if engine is not None:
+            await engine.dispose()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked child: the sockets are the parent's, so leave them open and start anew."""
+        if self._pid == os.getpid():
+            return
+        for engine in (self._engine, *(each.sync_engine for each in self._async.values())):
+            if engine is not None:
+                engine.dispose(close=False)
+        self._forget()
+
+    def _options(self) -> dict[str, Any]:
+        return {"pool_size": self.pool_size, "connect_args": self._connect_args()}
+
+    def _connect_args(self) -> dict[str, Any]:
+        if self.is_sqlite:
+            return {}
+        return {name: value for name, value in _CONNECT.items() if name not in self.url.query}
+
+    def _prepare(self, engine: Engine) -> None:
+        if self.is_sqlite:
+            event.listen(engine, "connect", prepare_sqlite)
+
+
+def _checked(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None
+    if parsed is not None and parsed.drivername in ("postgresql", "postgresql+psycopg") and parsed.database:
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed is not None and parsed.drivername == "sqlite" and not _is_in_memory(parsed):
+        return parsed
+    shown = "not a URL" if parsed is None else repr(parsed.render_as_string())  # without the password
+    raise ConfigurationError(
+        "expected the database URL to be postgresql+psycopg://user:password@host:port/database or "
+        f"sqlite:///file, got: {shown}; name the driver as shown and, for SQLite, a file (threads do not "
+        "share a database in memory)"
+    )
+
+
+def _is_in_memory(url: URL) -> bool:
+    return url.database in (None, "", ":memory:") or "mode=memory" in f"{url.database}{url.query}"
+
+
+def _asynchronous(url: URL) -> URL:
+    return url.set(drivername="sqlite+aiosqlite") if url.drivername == "sqlite" else url

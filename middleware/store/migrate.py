@@ -1,0 +1,157 @@
+"""How do the tables get into the database? Two branches of migrations: the library's and the application's.
+
+Each has its folder and its own version table, so that an application brings, replaces or drops its branch
+without touching the library's. A new migration is a new file in `versions/`, numbered, written by hand.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, Engine, text
+
+from ..errors import ConfigurationError
+from .database import Store
+
+_LOCK: Final = 0x6A6F6273  # "jobs"; PostgreSQL keeps advisory locks per database
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A line of migrations.
+
+    Attributes:
+        name: for people.
+        folder: holds `env.py` and `versions/`.
+        version_table: where the database notes how far the branch has come.
+    """
+
+    name: str
+    folder: Path
+    version_table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What a run did to a branch; None stands for a database without the branch's tables."""
+
+    branch: str
+    before: str | None
+    after: str | None
+
+
+LIBRARY: Final = Branch("library", Path(__file__).parent / "migrations", "job_library_version")
+
+
+def application_branch(application: str) -> Branch | None:
+    """Return the branch in the folder `migrations` of an application's package, None if it has none.
+
+    Parameters:
+        application: the package's import name. Found, but not imported.
+
+    Raises:
+        ConfigurationError: there is no such module.
+    """
+    spec = importlib.util.find_spec(application)
+    if spec is None:
+        raise ConfigurationError(
+            f"expected the application to be a module that can be imported from here, got: {application!r}; "
+            "start in the project's folder, or set JOBS_APP to your application's module"
+        )
+    for folder in spec.submodule_search_locations or ():
+        if (Path(folder) / "migrations" / "env.py").is_file():
+            return Branch("application", Path(folder) / "migrations", "job_application_version")
+    return None
+
+
+def migrate(database_url: str, *, application: str | None = "jobs") -> list[Migrated]:
+    """Bring the tables up to date; safe to run again, and by several processes at once.
+
+    Parameters:
+        database_url: see `Store`.
+        application: import name of the package whose own branch runs after the library's; None for the
+            library's alone. Defaults to `jobs`.
+
+    Returns:
+        What happened to each branch.
+
+    Raises:
+        ConfigurationError: the URL or the application is wrong.
+        sqlalchemy.exc.OperationalError: the database does not answer.
+    """
+    return _run(database_url, _branches(application), "head")
+
+
+def migrate_down(database_url: str, *, application: str | None = "jobs") -> list[Migrated]:
+    """Remove the tables of both branches AND THEIR DATA; see `migrate`."""
+    return _run(database_url, _branches(application)[::-1], "base")
+
+
+def _config(branch: Branch, connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("path_separator", "os")
+    config.set_main_option("script_location", str(branch.folder).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    config.attributes["version_table"] = branch.version_table
+    return config
+
+
+def _branches(application: str | None) -> list[Branch]:
+    own = None if application is None else application_branch(application)
+    return [LIBRARY] if own is None else [LIBRARY, own]
+
+
+def _run(database_url: str, branches: list[Branch], target: str) -> list[Migrated]:
+    store = Store(database_url, pool_size=2)
+    try:
+        with _alone(store.engine, store.is_sqlite) as connection:
+            return [_move(branch, connection, target) for branch in branches]
+    finally:
+        store.dispose()
+
+
+def _move(branch: Branch, connection: Connection, target: str) -> Migrated:
+    before = _version(branch, connection)
+    config = _config(branch, connection)
+    if target == "head":
+        command.upgrade(config, target)
+    else:
+        command.downgrade(config, target)
+    return Migrated(branch.name, before, _version(branch, connection))
+
+
+def _version(branch: Branch, connection: Connection) -> str | None:
+    managed = connection.in_transaction()
+    context = MigrationContext.configure(connection, opts={"version_table": branch.version_table})
+    version = context.get_current_revision()
+    if not managed:
+        connection.rollback()  # ends the transaction that reading began; Alembic opens its own
+    return version
+
+
+@contextmanager
+def _alone(engine: Engine, is_sqlite: bool) -> Iterator[Connection]:
+    """Yield a connection while no other process migrates the same database."""
+    if is_sqlite:
+        with engine.connect() as connection:
+            # Takes the writer's lock before the versions are read, for the whole run.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.commit()
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as lock:
+        # On a connection of its own: a migration's transactions may then end as they like.
+        lock.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+        try:
+            with engine.connect() as connection:
+                yield connection
+        finally:
+            lock.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
