@@ -24,7 +24,8 @@ from .failures.shutdown import Shutdown
 from .failures.time_limits import TimeLimits
 
 # from .store.database import Store
-from .transport.broker import JobBroker, QueueCounts
+from .transport.broker import JobBroker
+from .transport.counts import QueueCounts
 from .transport.inline import InlineBroker
 from .transport.memory import DeadLetter
 from .transport.queues import Queue

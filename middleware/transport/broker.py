@@ -7,10 +7,8 @@ and published before the acknowledgement; the outcome is carried out by settleme
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +17,9 @@ from dramatiq import Actor, Message, Worker
 from dramatiq.common import q_name
 from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, MiddlewareError, Pipelines, SkipMessage
 
-from ..errors import DeclarationError, NotEnqueued, PayloadError, UnknownQueue
+from ..errors import NotEnqueued, PayloadError, UnknownQueue
+from .counts import QueueCounts
+from .declaring import check_actor, known, parameters_of
 from .delivery import Delivery, set_current_delivery
 from .hooks import Hooks
 from .ladder import levels_for, ticks_for
@@ -29,22 +29,9 @@ from .publication import DELAYED, READY, Publication
 from .queues import Queue
 from .sending import Outbound, send
 from .settlement import Settlement
-from .wrapping import function_of
 
 _FOLLOWING = (Callbacks, GroupCallbacks, Pipelines)
 """Middleware whose hooks enqueue what follows a job: if one fails, the job has not completed."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueCounts:
-    """How many of a queue's jobs are in which state; None where the number is not known."""
-
-    queue: str
-    waiting: int | None
-    active: int | None
-    delayed: int | None
-    failed: int | None
-    dead: int | None
 
 
 class JobBroker(dramatiq.Broker):
@@ -99,52 +86,10 @@ class JobBroker(dramatiq.Broker):
         """Declare an actor.
 
         Raises:
-            DeclarationError: its queue is not declared, or a middleware refuses it.
+            DeclarationError: its queue is not declared, an option is wrong, or a middleware refuses it.
         """
-        self.spec_of(actor)
-        self._check_snapshots(actor)
-        self._check_time_limit(actor)
+        check_actor(actor, self.specs)
         super().declare_actor(actor)
-
-    def spec_of(self, actor: Actor[..., Any]) -> Queue:
-        """Return the queue of an actor.
-
-        Raises:
-            DeclarationError: the queue is not declared.
-        """
-        try:
-            return self.specs[actor.queue_name]
-        except KeyError:
-            raise DeclarationError(
-                f"actor {actor.actor_name!r}: expected queue_name to be one of {', '.join(sorted(self.specs))}, "
-                f"got: {actor.queue_name!r}; use one of them or declare a Queue of that name"
-            ) from None
-
-    @staticmethod
-    def _check_snapshots(actor: Actor[..., Any]) -> None:
-        snapshots = actor.options.get("snapshots", ())
-        names = set(inspect.signature(function_of(actor)).parameters)
-        unknown = (
-            [name for name in snapshots if name not in names]
-            if not isinstance(snapshots, str)
-            else [snapshots]
-        )
-        if unknown:
-            raise DeclarationError(
-                f"actor {actor.actor_name!r}: expected snapshots to be a tuple of its parameters "
-                f"({', '.join(sorted(names))}), got: {snapshots!r}"
-            )
-
-    def _check_time_limit(self, actor: Actor[..., Any]) -> None:
-        limit = actor.options.get("time_limit")
-        longest = self.specs[actor.queue_name].time_limit
-        is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
-        if limit is not None and not (is_number and 0 < limit <= longest / timedelta(milliseconds=1)):
-            raise DeclarationError(
-                f"actor {actor.actor_name!r}: expected time_limit to be milliseconds above zero and at most the "
-                f"time limit of queue {actor.queue_name!r} ({longest / timedelta(milliseconds=1):.0f}), got: {limit!r}; "
-                f"raise the queue's time_limit or choose another queue"
-            )
 
     def declare_queue(self, queue_name: str) -> None:
         """Register a declared queue with the middleware."""
@@ -154,7 +99,7 @@ class JobBroker(dramatiq.Broker):
             self.emit_after("declare_queue", queue_name)
 
     def time_limit_of(self, actor_name: str, options: dict[str, Any]) -> timedelta:
-        """Return how long a job may run: the message's limit, the actor's, the queue's, the shortest first."""
+        """Return how long a job may run: the shortest of message, actor and queue."""
         actor = self.actors[actor_name]
         limit = self.specs[actor.queue_name].time_limit
         for limit_ms in (actor.options.get("time_limit"), options.get("time_limit")):
@@ -219,7 +164,7 @@ class JobBroker(dramatiq.Broker):
             message,
             limit=self._payload_limit,
             snapshots=actor.options.get("snapshots", ()) if actor else (),
-            names=_parameters(actor) if actor else (),
+            names=parameters_of(actor) if actor else (),
         )
         for _middleware, check in self._hooks.named("check_message"):
             check(self, message)
@@ -228,7 +173,7 @@ class JobBroker(dramatiq.Broker):
         queue = q_name(message.queue_name)
         if queue not in self.specs:
             raise UnknownQueue(
-                f"message {message.message_id}: expected its queue to be one of {', '.join(sorted(self.specs))}, "
+                f"message {message.message_id}: expected its queue to be one of {known(self.specs)}, "
                 f"got: {message.queue_name!r}; declare a Queue of that name"
             )
         ticks = self._ticks(message, delay_ms)
@@ -330,7 +275,7 @@ class JobBroker(dramatiq.Broker):
     # --- what each broker does in its own way ---
 
     def prepare(self, worker: Worker) -> None:
-        """Check everything that a worker needs; raises SystemExit after one clear line if it must not start."""
+        """Check what a worker needs; raises SystemExit after one clear line if it must not start."""
 
     def drain(self, worker: Worker) -> None:
         """Take no more deliveries and give back those that no thread has started."""
@@ -338,11 +283,3 @@ class JobBroker(dramatiq.Broker):
     def queue_counts(self, queue: str) -> QueueCounts:
         """Return how many of a queue's jobs are in which state."""
         raise NotImplementedError
-
-
-def _parameters(actor: Actor[..., Any]) -> list[str]:
-    names: list[str] | None = actor.__dict__.get("_jobs_parameters")
-    if names is None:
-        names = list(inspect.signature(function_of(actor)).parameters)
-        actor.__dict__["_jobs_parameters"] = names
-    return names

@@ -1,9 +1,7 @@
 """How does a worker get its jobs, and give back what became of them?
 
-One connection per consumed queue, driven by the queue's consumer thread. An acknowledgement belongs to
-the channel that delivered: each channel has a `ChannelLink`, dead from the moment the channel is known
-to be gone, and whatever is said through a dead link is dropped, because the broker has already put its
-deliveries back and a new channel counts its tags from 1 again.
+One connection per consumed queue, driven by the queue's consumer thread. Each channel has a link of its
+own, to which its deliveries and their acknowledgements belong.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from pika.channel import Channel
 
 from ..errors import TopologyError
 from ..logs import get_logger
+from .acknowledgements import ChannelLink
 from .declare import declare
 from .delivery import Delivery
 from .incoming import incoming
@@ -30,38 +29,7 @@ from .wire import ChannelClosed, Wire, WireError, closed_channel
 
 log = get_logger(__name__)
 
-_ACK: Final = 0
-_REQUEUE: Final = 1
-_REJECT: Final = 2
 _CLOSE_SECONDS: Final = 5.0
-
-
-class ChannelLink:
-    """The settled deliveries of one channel, on their way to the consumer's thread."""
-
-    __slots__ = ("_nudge", "alive", "settled")
-
-    def __init__(self, nudge: Callable[[], None]) -> None:
-        self.alive = True
-        self.settled: deque[tuple[int, int]] = deque()
-        self._nudge = nudge
-
-    def ack(self, tag: int) -> None:
-        """Remove a delivery from its queue."""
-        self._settle(_ACK, tag)
-
-    def requeue(self, tag: int) -> None:
-        """Give a delivery back to its queue."""
-        self._settle(_REQUEUE, tag)
-
-    def reject(self, tag: int) -> None:
-        """Let the broker dead-letter a delivery."""
-        self._settle(_REJECT, tag)
-
-    def _settle(self, what: int, tag: int) -> None:
-        if self.alive:
-            self.settled.append((what, tag))
-            self._nudge()
 
 
 class QueueConsumer(Consumer):
@@ -103,8 +71,6 @@ class QueueConsumer(Consumer):
         self._channel: Channel | None = None
         self._link: ChannelLink | None = None
         self._buffer: deque[Delivery] = deque()
-        self._acked: set[int] = set()
-        self._next_tag = 1
         self._polling = False
         self._draining = False
         self._cancelled = False
@@ -199,7 +165,7 @@ class QueueConsumer(Consumer):
         channel.add_on_close_callback(lambda _channel, reason: self._on_channel_closed(link, reason))
         channel.add_on_cancel_callback(lambda _frame: self._on_cancelled(link))
         self._channel, self._link = channel, link
-        self._acked, self._next_tag, self._cancelled = set(), 1, self._draining
+        self._cancelled = self._draining
         if not self._draining:
             tag = self._consumer_tag()
             wire.call(
@@ -223,7 +189,7 @@ class QueueConsumer(Consumer):
                 self._cancel(wire)
             self._flush(link)
             self._polling = True
-            wire.pump(0 if link.settled or (self._draining and not self._cancelled) else seconds)
+            wire.pump(0 if link.has_settled or (self._draining and not self._cancelled) else seconds)
             self._polling = False
             self._flush(link)
         except (pika.exceptions.AMQPError, WireError, OSError) as error:
@@ -233,46 +199,15 @@ class QueueConsumer(Consumer):
             self._lose(wire.failure if not wire.is_open else "the broker closed the channel")
 
     def _flush(self, link: ChannelLink) -> None:
-        channel, settled = self._channel, link.settled
-        if channel is None or not settled or not link.alive:
-            return
-        acked = self._acked
-        while settled:
-            what, tag = settled.popleft()
-            if what != _ACK:
-                channel.basic_nack(tag, requeue=what == _REQUEUE)
-            acked.add(tag) if what == _ACK else self._skip(tag)
-        self._send_acks(channel)
-
-    def _skip(self, tag: int) -> None:
-        """Count a rejected delivery as settled, so that later acknowledgements can pass it."""
-        self._acked.add(-tag)
-
-    def _send_acks(self, channel: Channel) -> None:
-        """Acknowledge in as few frames as possible: all up to the first unsettled one in one frame."""
-        acked, first = self._acked, self._next_tag
-        last = 0
-        while True:
-            if self._next_tag in acked:
-                acked.discard(self._next_tag)
-                last = self._next_tag
-            elif -self._next_tag in acked:
-                acked.discard(-self._next_tag)
-            else:
-                break
-            self._next_tag += 1
-        if last:
-            channel.basic_ack(last, multiple=last > first)
-        for tag in sorted(acked):
-            if tag > 0:
-                channel.basic_ack(tag)
-                acked.discard(tag)
-                acked.add(-tag)
+        channel = self._channel
+        if channel is not None and link.alive and link.has_settled:
+            link.send(channel)
 
     def _on_message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         link = self._link
         if link is None:
             return
+        link.delivered(method.delivery_tag)
         if self._draining:
             link.requeue(method.delivery_tag)
             return

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pika.channel import Channel
 
-from .broker import QueueCounts
 from .management import Management, ManagementError
 from .topology import dead_letter_queue, delay_queues
 from .wire import ChannelClosed, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """How many of a queue's jobs are in which state; None where the number is not known."""
+
+    queue: str
+    waiting: int | None
+    active: int | None
+    delayed: int | None
+    failed: int | None
+    dead: int | None
 
 
 def count_queue(wire: Wire, queue: str, levels: int, management: Management | None) -> QueueCounts:

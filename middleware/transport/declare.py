@@ -17,8 +17,8 @@ from .wire import ChannelClosed, Wire
 
 _PRECONDITION_FAILED: Final = 406
 _DIFFERS = re.compile(
-    r"inequivalent arg '(?P<argument>[^']+)' for (?P<what>queue|exchange) '(?P<name>[^']+)' in vhost '[^']*': "
-    r"received (?P<ours>.+?) but current is (?P<theirs>.+)",
+    r"inequivalent arg '(?P<argument>[^']+)' for (?P<what>queue|exchange) '(?P<name>[^']+)' "
+    r"in vhost '[^']*': received (?P<ours>.+?) but current is (?P<theirs>.+)",
     re.DOTALL,
 )
 _VALUE = re.compile(r"(?:the value )?'(?P<value>[^']*)'(?: of type '[^']*')?")
@@ -42,8 +42,7 @@ def declare(wire: Wire, topology: Topology) -> None:
         channel = wire.channel()
         try:
             _send(channel, topology)
-            # A channel works in order: this answer means that all of the above is done.
-            wire.call(lambda done: channel.basic_qos(prefetch_count=0, callback=done), channel)
+            _synchronise(wire, channel)
             channel.close()
             return
         except ChannelClosed as closed:
@@ -64,6 +63,11 @@ def _send(channel: Channel, topology: Topology) -> None:
             channel.queue_bind(binding.destination, binding.source, binding.key)
 
 
+def _synchronise(wire: Wire, channel: Channel) -> None:
+    """Wait until everything sent on a channel is done: a channel works in order."""
+    wire.call(lambda done: channel.basic_qos(prefetch_count=0, callback=done), channel)
+
+
 def raise_drift(closed: ChannelClosed) -> None:
     """Raise TopologyError if a channel was closed because a declaration differs from what exists."""
     if closed.code != _PRECONDITION_FAILED:
@@ -73,9 +77,9 @@ def raise_drift(closed: ChannelClosed) -> None:
         return
     name, argument = match["name"], match["argument"]
     raise TopologyError(
-        f"{match['what']} {name!r}: expected {argument} to be {_value(match['ours'])} as the kit declares it, "
-        f"got: {_value(match['theirs'])} on the broker; change the Queue to the broker's value, or let the queue "
-        f"run empty and delete it (rabbitmqctl delete_queue {name} --if-empty), then start again"
+        f"{match['what']} {name!r}: expected {argument} to be {_value(match['ours'])} as the kit declares, "
+        f"got: {_value(match['theirs'])} on the broker; change the Queue to the broker's value, or let the "
+        f"queue run empty and delete it (rabbitmqctl delete_queue {name} --if-empty), then start again"
     )
 
 

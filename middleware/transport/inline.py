@@ -16,7 +16,8 @@ from dramatiq.errors import QueueJoinTimeout
 from dramatiq.middleware import Middleware
 
 from ..errors import NotEnqueued
-from .broker import JobBroker, QueueCounts
+from .broker import JobBroker
+from .counts import QueueCounts
 from .memory import DeadLetter, Memory, MemoryConsumer
 from .queues import Queue
 
@@ -106,8 +107,8 @@ class InlineBroker(JobBroker):
         """
         if worker is not getattr(self, "_booting", None):
             self.logger.critical(
-                "Refusing to start: expected JOBS_BROKER_URL to be amqp://…, got: inline://, whose jobs run in the "
-                "process that sends them; run `make services` and start again"
+                "Refusing to start: expected JOBS_BROKER_URL to be amqp://…, got: inline://, whose jobs "
+                "run in the process that sends them; run `make services` and start again"
             )
             raise SystemExit(2)
         for name in self.specs:

@@ -92,16 +92,16 @@ def _conflicts(queue: dict[str, Any], declaration: QueueDeclaration) -> list[str
     policy = queue.get("operator_policy") or queue.get("policy") or "?"
     ours = declaration.arguments
     found = [
-        f"queue {declaration.name!r}: expected no policy to set {key}, got: {definition[key]!r} by policy {policy!r}; "
-        f"jobs would be dropped or refused: narrow the policy's pattern or remove it"
+        f"queue {declaration.name!r}: expected no policy to set {key}, got: {definition[key]!r} "
+        f"by policy {policy!r}; jobs would be dropped or refused: narrow the policy's pattern or remove it"
         for key in _FORBIDDEN
         if key in definition
     ]
     limit, declared = definition.get("delivery-limit"), ours.get("x-delivery-limit")
     if limit is not None and declared is not None and 0 <= limit < declared:
         found.append(
-            f"queue {declaration.name!r}: expected delivery-limit to be {declared} as declared, got: {limit} by "
-            f"policy {policy!r}, and the lower one counts: narrow the policy's pattern or remove it"
+            f"queue {declaration.name!r}: expected delivery-limit to be {declared} as declared, got: {limit} "
+            f"by policy {policy!r}, and the lower one counts: narrow the policy's pattern or remove it"
         )
     return found
 

@@ -61,7 +61,7 @@ def _check_argument(
     if isinstance(value, dict | list | tuple) and size > CONTAINER_LIMIT and name not in snapshots:
         raise PayloadError(
             f"actor {message.actor_name!r}: expected {label} to be at most {CONTAINER_LIMIT} bytes as JSON, "
-            f"got: {size}; {_ADVICE}, or declare it with snapshots=({name or 'its name'!r},) if the copy is meant"
+            f"got: {size}; {_ADVICE}, or declare snapshots=({name or 'its name'!r},) if the copy is meant"
         )
     return size
 
@@ -89,6 +89,6 @@ def _walk(message: Message[Any], value: object, path: str, depth: int) -> None:
 
 def _not_plain(message: Message[Any], value: object, path: str, rule: str) -> PayloadError:
     return PayloadError(
-        f"actor {message.actor_name!r}: expected {path} to be {rule}, got: {type(value).__name__}; {_ADVICE}, "
-        f"or pass its text (for example .isoformat() of a datetime)"
+        f"actor {message.actor_name!r}: expected {path} to be {rule}, got: {type(value).__name__}; "
+        f"{_ADVICE}, or pass its text (for example .isoformat() of a datetime)"
     )

@@ -19,9 +19,9 @@ from dramatiq.middleware import Middleware
 
 from ..errors import TopologyError
 from ..logs import get_logger
-from .broker import JobBroker, QueueCounts
+from .broker import JobBroker
 from .consumer import QueueConsumer
-from .counts import count_queue
+from .counts import QueueCounts, count_queue
 from .declare import declare
 from .liveness import EXIT_CONFIGURATION, EXIT_CONNECTION, end_process, watch_threads
 from .management import Management, ManagementError, few_members, policy_conflicts
@@ -120,9 +120,10 @@ class QuorumBroker(JobBroker):
         if longest > self._consumer_timeout:
             self._refuse(
                 f"queue {queue.name!r}: expected ceil(prefetch / threads) x time limit + grace to be at most "
-                f"JOBS_BROKER_CONSUMER_TIMEOUT ({self._consumer_timeout}), got: ceil({queue.prefetch} / {threads}) x "
-                f"{queue.time_limit} + {self._grace} = {longest}; lower the queue's prefetch or time limit, start "
-                f"more threads, or raise consumer_timeout on the broker and the setting with it"
+                f"JOBS_BROKER_CONSUMER_TIMEOUT ({self._consumer_timeout}), got: "
+                f"ceil({queue.prefetch} / {threads}) x {queue.time_limit} + {self._grace} = {longest}; lower "
+                f"the queue's prefetch or time limit, start more threads, or raise consumer_timeout on the "
+                f"broker and the setting with it"
             )
 
     def _declare(self, names: list[str]) -> None:

@@ -123,12 +123,15 @@ class Wire:
             custom_ioloop=self.ioloop,
         )
         give_up = time.monotonic() + _OPEN_SECONDS
-        while not self._opened.is_set() and self._failure is None and time.monotonic() < give_up:
+        while not self._is_decided() and time.monotonic() < give_up:
             self.pump(0.5)
-        if not self._opened.is_set():
-            reason = self.failure if self._failure is not None else "no answer in time"
+        if not self.is_open:
+            reason = self.failure if self._is_decided() else "no answer in time"
             self.close()
             raise WireError(f"cannot connect to RabbitMQ at {describe_address(node)}: {reason}")
+
+    def _is_decided(self) -> bool:
+        return self.is_open or self._failure is not None
 
     def _on_open(self, _connection: object) -> None:
         self._opened.set()
