@@ -54,15 +54,22 @@ class Ticket:
     """One publication's way through the publisher.
 
     Attributes:
+        wanted: asked just before it is written; when it says no, nothing is published.
         result: None until it ended.
         reason: why it was refused or is unknown.
     """
 
-    __slots__ = ("claimed", "done", "publication", "reason", "redeclared", "result", "returned", "size")
+    __slots__ = ("claimed", "done", "publication", "reason", "redeclared", "result", "returned", "wanted")
 
-    def __init__(self, publication: Publication, done: Callable[[Ticket], None]) -> None:
+    def __init__(
+        self,
+        publication: Publication,
+        done: Callable[[Ticket], None],
+        wanted: Callable[[], bool] | None = None,
+    ) -> None:
         self.publication = publication
         self.done = done
+        self.wanted = wanted
         self.result: Result | None = None
         self.reason = ""
         self.claimed = threading.Lock()

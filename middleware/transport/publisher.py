@@ -7,8 +7,11 @@ at most once, unless the broker said that no queue took it.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +31,8 @@ log = get_logger(__name__)
 
 _LARGE: Final = 16 * 1024
 """Bodies above this go alone: if the broker refuses one, nothing else is in flight beside it."""
-_IDLE_SECONDS: Final = 30.0
+_IDLE_SECONDS: Final = 5.0
+_NORMAL: Final = 200
 _BURST: Final = 500
 _MOST_IN_FLIGHT: Final = 4000
 """Unanswered publishes at most: what a lost connection can leave unknown."""
@@ -57,6 +61,8 @@ class Publisher:
         """Start without connection, thread and tickets; in a forked child they belong to the parent."""
         self._inbox: deque[Ticket] = deque()
         self._calls: deque[tuple[float, Callable[[], None]]] = deque()
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
         self._waiting = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -82,12 +88,16 @@ class Publisher:
 
         A ticket whose `claimed` lock somebody else takes before it is written is left alone.
         """
+        if self._stop.is_set():
+            for ticket in tickets:
+                self._refuse(ticket, "the broker object was closed")
+            return
         self._inbox.extend(tickets)
         self._nudge()
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
         """Run a callable on the publisher's thread, for repeating a publish after a while."""
-        self._calls.append((seconds, call))
+        self._calls.append((time.monotonic() + seconds, call))
         self._nudge()
 
     def close(self) -> None:
@@ -121,6 +131,7 @@ class Publisher:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
+                self._run_due()
                 if self._wire is None:
                     self._connect_when_needed()
                 else:
@@ -134,10 +145,21 @@ class Publisher:
         while self._inbox:
             self._refuse(self._inbox.popleft(), "the publisher was closed")
 
+    def _run_due(self) -> None:
+        """Run the calls whose time has come; they outlive connections, so they are not the loop's timers."""
+        while self._calls:
+            due, call = self._calls.popleft()
+            heapq.heappush(self._later, (due, next(self._numbers), call))
+        while self._later and self._later[0][0] <= time.monotonic():
+            heapq.heappop(self._later)[2]()
+
+    def _until_next_call(self) -> float:
+        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else _IDLE_SECONDS
+
     def _connect_when_needed(self) -> None:
         with self._waiting:
             if not self._inbox and not self._calls:
-                self._waiting.wait(_IDLE_SECONDS)
+                self._waiting.wait(self._until_next_call())
                 return
         if self._stop.wait(self._reconnect.pause()):
             return
@@ -182,9 +204,6 @@ class Publisher:
 
     def _work(self, wire: Wire) -> None:
         """One round: write what came in, then read what the broker answered."""
-        while self._calls:
-            seconds, call = self._calls.popleft()
-            wire.ioloop.call_later(seconds, call)
         while self._unroutable:
             self._redeclare(wire, self._unroutable.pop())
         if self._blocked is None:
@@ -199,7 +218,7 @@ class Publisher:
             self._polling = False
             wire.pump(0)
         else:
-            wire.pump()
+            wire.pump(self._until_next_call())
             self._polling = False
         if not wire.is_open:
             raise WireError(wire.failure)
@@ -227,6 +246,9 @@ class Publisher:
     def _publish(self, wire: Wire, channel: str, ticket: Ticket) -> None:
         if not (ticket.redeclared or ticket.claimed.acquire(blocking=False)):
             return  # its sender gave up
+        if ticket.wanted is not None and not ticket.wanted():
+            ticket.end(Result.REFUSED, "its delivery is no longer ours")
+            return
         try:
             if ticket.publication.queue not in self._declared:
                 self._declare(wire, ticket.publication.queue)
@@ -260,7 +282,7 @@ class Publisher:
         limit = size_limit(closed)
         if limit is not None:
             self._largest = min(self._largest, limit)
-        if closed.code:
+        if closed.code not in {0, _NORMAL}:
             log.warning("publisher.channel_closed", reason=str(closed))
 
     @staticmethod

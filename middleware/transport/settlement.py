@@ -143,7 +143,11 @@ class _Publishing:
             self._done()
             return
         self._settlement._publishing.add(id(self))
-        self._tickets = [Ticket(self._publications[index], self._ended) for index in self._open]
+        # Asked again before the write: a ticket may have waited for a broker that put the delivery back.
+        link = self._delivery.link
+        self._tickets = [
+            Ticket(self._publications[index], self._ended, lambda: link.alive) for index in self._open
+        ]
         self._left = len(self._tickets)
         self._outbound.submit(self._tickets)
 

@@ -7,6 +7,7 @@ two layers of queues between socket and caller; here a callback gets the frame a
 
 from __future__ import annotations
 
+import copy
 import random
 import threading
 import time
@@ -98,7 +99,8 @@ class Wire:
         self._failure: BaseException | None = None
         self._opened = threading.Event()
         problems = []
-        for node in random.sample(list(parameters), len(parameters)):
+        for shared in random.sample(list(parameters), len(parameters)):
+            node = copy.copy(shared)
             node.client_properties = {"connection_name": name}
             try:
                 self._connect(node)
