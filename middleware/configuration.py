@@ -95,7 +95,7 @@ def _database_url(value: object) -> str:
         url = make_url(text)
     except (ArgumentError, ValueError):
         url = None
-    if url is not None and url.drivername == "postgresql+psycopg" and url.database:
+    if url is not None and url.drivername in ("postgresql", "postgresql+psycopg") and url.database:
         return text
     if url is not None and url.drivername == "sqlite" and url.database not in (None, "", ":memory:"):
         return text
@@ -159,7 +159,8 @@ def _env_file() -> Path | None:
     if named is None:
         return Path(".env")
     if named and not Path(named).is_file():
-        _refuse([f"expected {ENV_FILE} to be an existing file, got: {named!r}; create it, or set it empty for none"])
+        rule = f"expected {ENV_FILE} to be an existing file"
+        _refuse([f"{rule}, got: {named!r}; create it, or set it empty for none"])
     return Path(named) if named else None
 
 

@@ -40,7 +40,9 @@ def parse_duration(text: str) -> timedelta:
             return sum((float(n) * _UNITS[unit] for n, unit in _PART.findall(text)), timedelta())
     except OverflowError:
         pass
-    raise ValueError(f"expected a duration to be a number with ms, s, m, h or d, such as 30s or 1h30m, got: {text!r}")
+    raise ValueError(
+        f"expected a duration to be a number with ms, s, m, h or d, such as 30s or 1h30m, got: {text!r}"
+    )
 
 
 def format_duration(duration: timedelta) -> str:

@@ -33,4 +33,6 @@ def find_actor(known: Mapping[str, Actor[..., Any]], name: str) -> Actor[..., An
     if name in known:
         return known[name]
     listed = ", ".join(sorted(known)) or "none"
-    raise BadInput(f"expected ACTOR to be one of the declared actors ({listed}), got: {name!r}{nearest(name, known)}")
+    raise BadInput(
+        f"expected ACTOR to be one of the declared actors ({listed}), got: {name!r}{nearest(name, known)}"
+    )

@@ -25,7 +25,11 @@ class Seed(Protocol):
     """The application's sample data: a function whose parameters Typer reads as options."""
 
     def __call__(self, **options: Any) -> str:
-        """Write the data, the same however often it is called, and return what to tell the person."""
+        """Write the data, the same however often it is called, and return what to tell the person.
+
+        Raises:
+            ValueError: an option is wrong; the text names it, the rule and the way out.
+        """
         ...
 
 

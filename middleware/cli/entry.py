@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import typer
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Parameters:
         arguments: what stands after the program's name; None means the process's own.
     """
+    # What a command has to say it prints; a job's log lines belong to workers.
+    logging.basicConfig(level=logging.CRITICAL, format="jobsctl: %(message)s")
     try:
         app(args=arguments, prog_name="jobsctl")
     except EXPECTED as error:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
-from typing import Any
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+from typing import Any, Final
 
 from dramatiq import Broker
+from dramatiq.errors import Retry as RetryRequested
 from dramatiq.middleware import Middleware
 
 from ..durations import format_duration
+from ..errors import JobFailure
 from ..transport.broker import JobBroker
 from ..transport.delivery import Delivery
 from ..transport.evidence import describe, type_name
 from ..transport.outcome import Completed, Dead, Discarded, Duplicate, Outcome, Retry, Returned, Snoozed
+from .problems import CommandFailed
 
-UNFINISHED = (Retry, Snoozed, Returned)
+UNFINISHED: Final = (Retry, Snoozed, Returned)
 """Outcomes of a delivery that leave the job in the system."""
 
 
@@ -37,10 +41,24 @@ class Follower(Middleware):
 
     after_nack = after_ack
 
-    def outcomes(self, jobs: int) -> Iterator[tuple[Delivery, Outcome]]:
-        """Yield each delivery with its outcome as it is settled, until so many jobs have ended."""
+    def outcomes(self, jobs: int, patience: timedelta | None = None) -> Iterator[tuple[Delivery, Outcome]]:
+        """Yield each delivery with its outcome as it is settled, until so many jobs have ended.
+
+        Parameters:
+            jobs: how many jobs to wait for.
+            patience: how long to wait for the next outcome; None waits as long as it takes.
+
+        Raises:
+            CommandFailed: no delivery was settled for so long.
+        """
+        seconds = None if patience is None else patience.total_seconds()
         while jobs > 0:
-            delivery, outcome = self._settled.get()
+            try:
+                delivery, outcome = self._settled.get(timeout=seconds)
+            except Empty:
+                raise CommandFailed(
+                    f"expected {jobs} more jobs to end, got: no outcome for {seconds:g} s"
+                ) from None
             jobs -= not isinstance(outcome, UNFINISHED)
             yield delivery, outcome
 
@@ -69,12 +87,21 @@ def tell(attempt: int, outcome: Outcome) -> str:
         case Returned():
             return "returned to its queue"
         case Snoozed(delay, reason):
-            return f"put off for {format_duration(delay)}: {reason}"
+            return f"put off for {_about(delay)}: {reason}"
         case Retry(kind, error, delay):
-            return f"attempt {attempt} failed ({kind}: {_why(error)}), again in {format_duration(delay)}"
+            return f"attempt {attempt} failed ({kind}: {_why(error)}), again in {_about(delay)}"
         case Dead(kind, error, reason):
             return f"dead letter after attempt {attempt} ({kind}: {reason or _why(error)})"
 
 
 def _why(error: BaseException | None) -> str:
-    return "no exception" if error is None else f"{type_name(error)}: {describe(error)}"
+    if error is None:
+        return "no exception"
+    if isinstance(error, (JobFailure, RetryRequested)):  # raised on purpose: the text says it all
+        return describe(error)
+    return f"{type_name(error)}: {describe(error)}"
+
+
+def _about(delay: timedelta) -> str:
+    step = timedelta(milliseconds=100) if delay < timedelta(seconds=10) else timedelta(seconds=1)
+    return format_duration(round(delay / step) * step)

@@ -13,15 +13,7 @@ from typing import Final
 from dramatiq.errors import BrokerConnectionError
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from ..errors import (
-    ConfigurationError,
-    DeclarationError,
-    EnqueueError,
-    EnqueueUnknown,
-    JobsError,
-    PayloadError,
-    UnknownQueue,
-)
+from ..errors import ConfigurationError, DeclarationError, JobsError, PayloadError, UnknownQueue
 
 BAD_INPUT: Final = 2
 FAILED: Final = 1
@@ -44,10 +36,8 @@ def explain(error: BaseException) -> tuple[str, int]:
     """Return the text for a person, and the exit code."""
     if isinstance(error, (BadInput, ConfigurationError, DeclarationError, PayloadError, UnknownQueue)):
         return str(error), BAD_INPUT
-    if isinstance(error, EnqueueUnknown):
-        return f"{error}\nIt may be stored: send it again only if the actor has an idempotency key.", FAILED
-    if isinstance(error, EnqueueError):
-        return f"{error}\nNothing was stored.", FAILED
+    if isinstance(error, BrokerConnectionError):
+        return f"{error}; check JOBS_BROKER_URL, or start a broker with `make services`", FAILED
     if isinstance(error, DBAPIError):
         return _explain_database(error), FAILED
     return str(error), FAILED
@@ -56,9 +46,9 @@ def explain(error: BaseException) -> tuple[str, int]:
 def _explain_database(error: DBAPIError) -> str:
     text = str(error.orig).strip()
     if getattr(error.orig, "sqlstate", None) == _UNDEFINED_TABLE or text.startswith("no such table"):
-        return f"expected the database to have the kit's tables, got: {text.splitlines()[0]}; run `jobsctl migrate`"
+        return f"expected the database to have its tables, got: {text.splitlines()[0]}; run `jobsctl migrate`"
     if isinstance(error, (OperationalError, InterfaceError)):
-        return f"expected the database of JOBS_DATABASE_URL to answer, got: {text}; check the URL, start the server"
+        return f"expected the database to answer, got: {text}; check JOBS_DATABASE_URL, start the server"
     return f"the database refuses: {text}"
 
 

@@ -21,6 +21,10 @@ def queues(
 ) -> None:
     """Count each queue's jobs: waiting, active, delayed, failed (in .XQ), dead (archived)."""
     _, broker = load_application()
+    if broker.is_inline:
+        typer.echo(
+            "The inline broker's jobs live in the process that sends them; this one has none.", err=True
+        )
     counts = [dataclasses.asdict(broker.queue_counts(name)) for name in broker.specs]
     if as_json:
         typer.echo(json.dumps(counts, indent=2))

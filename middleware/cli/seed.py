@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from .application import load_application
+from .problems import BadInput
 
 
 def seed(context: typer.Context) -> None:
@@ -12,6 +13,9 @@ def seed(context: typer.Context) -> None:
     application, _ = load_application()
     command = typer.Typer(add_completion=False)
     command.command()(application.seed)
-    text = command(args=context.args, prog_name=context.command_path, standalone_mode=False)
+    try:
+        text = command(args=context.args, prog_name=context.command_path, standalone_mode=False)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
     if isinstance(text, str):  # a number after --help
         typer.echo(text)

@@ -1,0 +1,24 @@
+"""The application: `dramatiq jobs` loads this, and so does whoever sends a job.
+
+Importing it reads the settings, builds the broker and declares the actors; nothing connects yet. A module
+with more actors does `import jobs` first and declares them on the same broker.
+"""
+
+from __future__ import annotations
+
+import dramatiq
+
+from middleware import Store
+
+from .broker import build_broker
+from .settings import get_settings
+
+store = Store(get_settings().database_url, pool_size=get_settings().database_pool_size)
+dramatiq.set_broker(build_broker(get_settings(), store))
+
+# The actors bind to the broker that is set when they are declared.
+from .critical import charge_credit  # noqa: E402
+from .llm import ask_provider  # noqa: E402
+from .sample import seed  # noqa: E402
+
+__all__ = ["ask_provider", "charge_credit", "seed", "store"]

@@ -1,0 +1,60 @@
+"""What happens around every job, and in which order?"""
+
+from __future__ import annotations
+
+from dramatiq.middleware import AgeLimit, AsyncIO, Callbacks, CurrentMessage, Middleware, Pipelines
+
+from middleware import Failures, InlineBroker, Ledger, QuorumBroker, Shutdown, Store, TimeLimits
+from middleware.configuration import INLINE
+from middleware.transport.broker import JobBroker
+
+from .queues import QUEUES
+from .settings import Settings
+
+
+def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
+    """Return THE middleware list.
+
+    What happens before a job runs top to bottom, what happens after it bottom to top; of the two that wrap
+    the actor's function, the first is the inner one.
+    """
+    return [
+        AgeLimit(),  # first: a job past its max_age is skipped before anything is spent on it
+        CurrentMessage(),  # everything below, and the actor, may ask which message this is
+        TimeLimits(),  # inside the ledger: an interrupt ends the actor, never a commit
+        Ledger(store, wait=settings.ledger_wait),  # around the actor: its commit can fail the job
+        Callbacks(),  # on_success and on_failure of actors without a key
+        Pipelines(),  # the next step of a pipeline of actors without a key
+        AsyncIO(),  # the event loop of async actors
+        Failures(  # last, so its `after` comes first: the outcome is decided before anybody reads it
+            max_retries=settings.max_retries,
+            min_backoff=settings.min_backoff,
+            max_backoff=settings.max_backoff,
+        ),
+        Shutdown(grace=settings.shutdown_grace),  # stops fetching and returns what has not begun
+    ]
+
+
+def build_broker(settings: Settings, store: Store) -> JobBroker:
+    """Return the broker that JOBS_BROKER_URL asks for; it connects on first use."""
+    middleware = build_middleware(settings, store)
+    if settings.broker_url == INLINE:
+        return InlineBroker(
+            queues=QUEUES,
+            middleware=middleware,
+            threads=settings.inline_threads,
+            max_delay=settings.max_delay,
+            payload_limit=settings.payload_limit,
+            grace=settings.shutdown_grace,
+        )
+    return QuorumBroker(
+        settings.broker_url,
+        queues=QUEUES,
+        middleware=middleware,
+        management_url=settings.management_url,
+        publish_timeout=settings.publish_timeout,
+        max_delay=settings.max_delay,
+        payload_limit=settings.payload_limit,
+        consumer_timeout=settings.broker_consumer_timeout,
+        grace=settings.shutdown_grace,
+    )

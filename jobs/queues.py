@@ -1,0 +1,21 @@
+"""Which queues does the application have?
+
+RabbitMQ counts a prefetched job's time as well, and closes the channel after its `consumer_timeout` of 30
+minutes. Each line below keeps ceil(prefetch ÷ threads) × time limit + grace under that, also with one thread.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from middleware import Queue
+
+QUEUES: Final = (
+    # Credit charges, email: short, many at a time, low latency.
+    Queue(name="critical", prefetch=48, time_limit=timedelta(seconds=30)),
+    # Model calls: long, few at a time; the provider's limit sets the pace.
+    Queue(name="llm", prefetch=4, time_limit=timedelta(minutes=5)),
+    # Resource indexing: scales on its own.
+    Queue(name="indexing", prefetch=16, time_limit=timedelta(minutes=1)),
+)

@@ -1,0 +1,123 @@
+"""What can be set, in which unit, and what holds if it is not?
+
+Every knob is an environment variable, `JOBS_` and the field's name in capitals, and may stand in `.env` or
+in the file that JOBS_ENV_FILE names (empty: none). Durations are written `500ms`, `30s`, `5m`, `1h30m`,
+`30d`; a plain number means seconds.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+from typing import Annotated, TypeAlias
+
+from pydantic import model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from middleware.configuration import (
+    BROKER_URL,
+    DATABASE_URL,
+    HTTP_URL,
+    INLINE,
+    Refusal,
+    duration,
+    load,
+    shown,
+    whole_number,
+)
+
+Short: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=10), timedelta(hours=1))]
+Long: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=100), timedelta(days=365))]
+
+
+class Settings(BaseSettings):
+    """The application's configuration, read once and then frozen."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="JOBS_", frozen=True, extra="ignore", env_ignore_empty=True, use_attribute_docstrings=True
+    )
+
+    # Services
+    broker_url: Annotated[str, BROKER_URL] = INLINE
+    """Where jobs are stored: `amqp://user:password@host:port/vhost`, several separated by `;` for a
+    cluster, or `inline://` for this process and no server. Defaults to `inline://`."""
+    database_url: Annotated[str, DATABASE_URL] = "sqlite:///jobs.sqlite3"
+    """`postgresql+psycopg://user:password@host:port/database` or `sqlite:///file`. Defaults to the SQLite
+    file `jobs.sqlite3` in the working directory."""
+    management_url: Annotated[str, HTTP_URL] | None = None
+    """RabbitMQ's HTTP API with user and password: more counts in `jobsctl queues`, and the start-up check
+    of policies. Defaults to none."""
+    provider_url: Annotated[str, HTTP_URL] = "http://127.0.0.1:8089"
+    """The model provider that `ask_provider` calls. Defaults to port 8089 of this machine."""
+
+    # Sending
+    publish_timeout: Short = timedelta(seconds=10)
+    """How long `send()` may take before it raises. Defaults to 10 s."""
+    max_delay: Long = timedelta(days=30)
+    """The longest delay a job may be sent with; the delay queues follow from it. Defaults to 30 days."""
+    payload_limit: Annotated[int, whole_number(1024, 16 * 1024 * 1024, "of bytes")] = 64 * 1024
+    """Bytes that a message's body may have. Defaults to 65,536 (64 KiB)."""
+
+    # Running
+    inline_threads: Annotated[int, whole_number(1, 64)] = 8
+    """Worker threads of the inline broker. Defaults to 8; `dramatiq --threads` decides for RabbitMQ."""
+    shutdown_grace: Short = timedelta(seconds=25)
+    """How long a job may go on after the worker was told to stop, or after its time limit, before the
+    process ends. Defaults to 25 s, below the 30 s that Kubernetes grants."""
+    broker_consumer_timeout: Long = timedelta(minutes=30)
+    """The broker's own `consumer_timeout`: after that long without an acknowledgement it closes the channel.
+    Defaults to 30 minutes, the broker's default."""
+
+    # Failing
+    max_retries: Annotated[int, whole_number(0, 1000)] = 12
+    """Retries after the first attempt, unless the actor says otherwise. Defaults to 12."""
+    min_backoff: Short = timedelta(seconds=1)
+    """The wait before the first retry; it doubles with every further one. Defaults to 1 s."""
+    max_backoff: Long = timedelta(hours=1)
+    """The longest wait before a retry. Defaults to 1 hour."""
+
+    # Database
+    database_pool_size: Annotated[int, whole_number(1, 200)] = 16
+    """Connections a process may hold; at least its worker threads. Defaults to 16."""
+    ledger_wait: Short = timedelta(seconds=1)
+    """How long a job waits for a running twin with the same idempotency key before it is put off.
+    Defaults to 1 s."""
+
+    # The model provider
+    provider_connect_timeout: Short = timedelta(seconds=5)
+    """How long a connection to the provider may take. Defaults to 5 s."""
+    provider_timeout: Short = timedelta(seconds=60)
+    """How long the provider may be silent during a call. Defaults to 60 s."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Settings:
+        self._in_order("min_backoff", "max_backoff")
+        self._in_order("max_backoff", "max_delay")
+        self._in_order("shutdown_grace", "broker_consumer_timeout")
+        if self.broker_url == INLINE and self.database_pool_size < self.inline_threads:
+            raise Refusal(
+                f"at least JOBS_INLINE_THREADS ({self.inline_threads})",
+                "raise it, or run fewer threads",
+                name="JOBS_DATABASE_POOL_SIZE",
+                got=self.database_pool_size,
+            )
+        return self
+
+    def _in_order(self, shorter: str, longer: str) -> None:
+        if getattr(self, longer) < getattr(self, shorter):
+            raise Refusal(
+                f"at least JOBS_{shorter.upper()} ({shown(getattr(self, shorter))})",
+                "raise the one or lower the other",
+                name=f"JOBS_{longer.upper()}",
+                got=shown(getattr(self, longer)),
+            )
+
+
+@cache
+def get_settings() -> Settings:
+    """Return the settings, read on the first call.
+
+    Raises:
+        ConfigurationError: a setting is wrong; the text names it, the rule and the way out.
+    """
+    return load(Settings)

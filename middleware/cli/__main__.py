@@ -1,0 +1,5 @@
+"""`python -m middleware.cli`: jobsctl, where no script is installed."""
+
+from . import main
+
+main()
