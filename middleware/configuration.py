@@ -30,6 +30,7 @@ INLINE: Final = "inline://"
 ENV_FILE: Final = "JOBS_ENV_FILE"
 """Names the file to read instead of `.env`; set but empty means none."""
 _NOT_SETTINGS: Final = ("JOBS_APP", ENV_FILE)
+_OF_TESTS: Final = "JOBS_TEST_"  # where tests find their services; JOBS_TEST_MANAGEMENT_URL is no misspelling
 _LIKE: Final = 0.88  # "JOBS_MAX_DELEY" is meant to be a setting; a Kubernetes service's JOBS_PORT is not.
 
 S = TypeVar("S", bound=BaseSettings)
@@ -168,7 +169,8 @@ def _misspelt(known: set[str], prefix: str, file: Path | None) -> Iterator[str]:
     written = dotenv_values(file) if file is not None and file.is_file() else {}
     for name in sorted({*os.environ, *written} - known):
         nearest = difflib.get_close_matches(name, known, n=1, cutoff=_LIKE)
-        if nearest and name.startswith(prefix) and name not in _NOT_SETTINGS:
+        is_ours = name.startswith(prefix) and name not in _NOT_SETTINGS and not name.startswith(_OF_TESTS)
+        if nearest and is_ours:
             value = os.environ.get(name, written.get(name))
             shown = without_password(repr(value))
             yield f"expected {name} to be a known setting, got: {name}={shown}; did you mean {nearest[0]}?"

@@ -148,9 +148,9 @@ def test_misspelt_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["JOBS_PORT", "JOBS_SERVICE_HOST", "JOBS_APP", "JOBS_TEST_BROKER_URL"])
+@pytest.mark.parametrize("name", ["JOBS_PORT", "JOBS_SERVICE_HOST", "JOBS_APP", "JOBS_TEST_MANAGEMENT_URL"])
 def test_foreign_name_is_left_alone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Variables that Kubernetes derives from a service named `jobs` do not stop the application."""
+    """Variables that Kubernetes derives from a service named `jobs`, and those of tests, stop nothing."""
     monkeypatch.setenv(name, "tcp://10.0.0.1:80")
     assert load(Settings)
 
