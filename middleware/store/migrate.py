@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Engine, text
 
 from ..errors import ConfigurationError
 from .database import Store
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _LOCK: Final = 0x6A6F6273  # "jobs"; PostgreSQL keeps advisory locks per database
 
@@ -96,6 +96,8 @@ def migrate_down(database_url: str, *, application: str | None = "jobs") -> list
 
 
 def _config(branch: Branch, connection: Connection) -> Config:
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("path_separator", "os")
     config.set_main_option("script_location", str(branch.folder).replace("%", "%%"))
@@ -119,6 +121,8 @@ def _run(database_url: str, branches: list[Branch], target: str) -> list[Migrate
 
 
 def _move(branch: Branch, connection: Connection, target: str) -> Migrated:
+    from alembic import command  # here: it takes a third of a second that no worker has to pay
+
     before = _version(branch, connection)
     config = _config(branch, connection)
     if target == "head":
@@ -129,6 +133,8 @@ def _move(branch: Branch, connection: Connection, target: str) -> Migrated:
 
 
 def _version(branch: Branch, connection: Connection) -> str | None:
+    from alembic.runtime.migration import MigrationContext
+
     managed = connection.in_transaction()
     context = MigrationContext.configure(connection, opts={"version_table": branch.version_table})
     version = context.get_current_revision()

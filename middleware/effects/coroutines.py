@@ -1,0 +1,91 @@
+"""How does an `async def` actor with an idempotency key run? As a `def` one does, on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine as Awaited
+from typing import Any, TypeVar
+
+from ..transport.wrapping import Coroutine
+from .databases import CommitUnknown, KeyBusy
+from .entry import Entry
+from .session import current, open_async_session, sync_part
+from .terms import Terms
+from .transaction import LedgerTransaction
+
+R = TypeVar("R")
+
+
+def in_transaction(terms: Terms, function: Coroutine) -> Coroutine:
+    """Return the actor's function, run in the transaction that holds its ledger row; see `threads`."""
+
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        entry = terms.entry(args, kwargs)
+        outer = current.get()
+        if outer is not None and outer.store is terms.store:
+            return await _join(terms, outer, entry, function, args, kwargs)
+        if not terms.store.is_sqlite:
+            return await _transact(terms, entry, function, args, kwargs)
+        if not await terms.store.writers.acquire_async(terms.wait.total_seconds()):
+            raise terms.busy(entry)
+        try:
+            return await _transact(terms, entry, function, args, kwargs)
+        finally:
+            terms.store.writers.release()
+
+    return run
+
+
+async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, kwargs: Any) -> Any:
+    session = open_async_session(terms.engines.asynchronous)
+    transaction = LedgerTransaction(terms.store, terms.database, sync_part(session), session)
+    try:
+        if not await session.run_sync(lambda _: transaction.open(entry, terms.limits())):
+            return terms.duplicate()
+        token = current.set(transaction)
+        try:
+            result = await function(*args, **kwargs)
+        finally:
+            current.reset(token)
+        await _to_its_end(session.run_sync(lambda _: transaction.commit()))
+    except KeyBusy:
+        raise terms.busy(entry) from None
+    except CommitUnknown as unknown:
+        is_ours = await asyncio.to_thread(terms.resolve, entry, unknown)
+        return result if is_ours else terms.duplicate()
+    finally:
+        await _to_its_end(session.run_sync(lambda _: transaction.close()))
+    return result
+
+
+async def _join(
+    terms: Terms, outer: LedgerTransaction, entry: Entry, function: Coroutine, args: Any, kwargs: Any
+) -> Any:
+    session = outer.async_session
+    if session is None:
+        raise terms.mixed("def", "async def")
+    async with session.begin_nested():
+        try:
+            if not await session.run_sync(lambda _: outer.join(entry, terms.limits())):
+                return None
+        except KeyBusy:
+            raise terms.busy(entry) from None
+        result = await function(*args, **kwargs)
+        await session.run_sync(lambda _: outer.check())
+    return result
+
+
+async def _to_its_end(step: Awaited[Any, Any, R]) -> R:
+    """Await a step that a cancellation must not cut: a COMMIT is either sent and answered, or not sent.
+
+    Raises:
+        asyncio.CancelledError: it was cancelled meanwhile; the step has ended.
+    """
+    running = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        if not running.cancelled():
+            running.exception()  # looked at, so that asyncio does not report it
+        raise

@@ -1,0 +1,89 @@
+"""What is an actor with an idempotency key, and which row does a job of it leave in the ledger?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dramatiq import Actor
+
+from ..errors import DeclarationError
+from ..transport.wrapping import function_of
+from .arguments import Parameters, args_hash
+from .entry import Entry
+from .following import refusal
+from .keys import KeyTemplate
+
+_DATABASE: Final = "database"
+
+
+class KeyedActor:
+    """An actor with an idempotency key.
+
+    Parameters:
+        actor: its options are checked.
+
+    Attributes:
+        name: the actor's name.
+        queue: its queue's name.
+        template: of its keys.
+
+    Raises:
+        DeclarationError: an option is wrong; names actor, option, rule and way out.
+    """
+
+    def __init__(self, actor: Actor[..., Any]) -> None:
+        self.name = actor.actor_name
+        self.queue = actor.queue_name
+        self._parameters = Parameters(function_of(actor))
+        try:
+            self.template = KeyTemplate(actor.options["idempotency_key"], self._parameters.names)
+        except ValueError as error:
+            raise DeclarationError(f"actor {self.name!r}: {error}") from None
+        reason = refusal(self.name, actor.options)
+        if reason:
+            raise DeclarationError(reason)
+
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Check that a job's arguments fit and make a key.
+
+        Raises:
+            ValueError: names actor, argument, rule and way out.
+        """
+        try:
+            self.template.render(self._parameters.bind(args, kwargs))
+        except ValueError as error:
+            raise ValueError(f"actor {self.name!r}: {error}") from None
+
+    def entry(self, args: Sequence[Any], kwargs: Mapping[str, Any], message_id: str) -> Entry:
+        """Return a job's row.
+
+        Raises:
+            ValueError: as `check`, or an argument is not plain JSON.
+        """
+        try:
+            arguments = self._parameters.bind(args, kwargs)
+            return Entry(self.template.render(arguments), args_hash(arguments), self.name, message_id)
+        except ValueError as error:
+            raise ValueError(f"actor {self.name!r}: {error}") from None
+
+
+def is_keyed(actor: Actor[..., Any]) -> bool:
+    """Whether an actor has an idempotency key.
+
+    Raises:
+        DeclarationError: it has an `effect` that does not exist, or one without a key.
+    """
+    key, effect = actor.options.get("idempotency_key"), actor.options.get("effect")
+    if effect is not None and effect != _DATABASE:
+        raise DeclarationError(
+            f"actor {actor.actor_name!r}: expected effect to be 'database' (what the actor writes with its "
+            f"session is committed together with its key), got: {effect!r}; leave it out"
+        )
+    if effect is not None and key is None:
+        raise DeclarationError(
+            f"actor {actor.actor_name!r}: expected effect to come with an idempotency_key, got: "
+            f"effect={effect!r} alone; add"
+            '  idempotency_key="name:{parameter}", or leave effect out'
+        )
+    return key is not None

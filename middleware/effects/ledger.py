@@ -1,0 +1,148 @@
+"""How does the effect of a job take place once, however often the job is delivered?
+
+An actor with an `idempotency_key` runs in the transaction that inserts its key into the ledger: the effect
+and the key are committed together or not at all. The ledger wraps the actor's function, because its commit
+must be able to fail the job, and Dramatiq swallows what a hook raises.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from typing import Any
+
+from dramatiq import Actor, Broker, Message, Worker
+from dramatiq.asyncio import get_event_loop_thread
+from dramatiq.middleware import Middleware
+
+from ..errors import DeclarationError, NotEnqueued, PayloadError
+from ..store import Store
+from ..transport.broker import JobBroker
+from ..transport.wrapping import coroutine_of, wrap
+from . import coroutines, threads
+from .events import LedgerEngines
+from .following import refusal
+from .keyed import KeyedActor, is_keyed
+from .postgresql import PostgreSQL
+from .sqlite import SQLite
+from .startup import Refused, check_store
+from .terms import Terms
+
+log = logging.getLogger(__name__)
+
+
+class Ledger(Middleware):
+    """Makes a duplicate harmless; stands after `TimeLimits` in the list, which wraps inside.
+
+    Actor options:
+        idempotency_key: a template such as `"credit:{task_id}:{message_id}"`, whose fields are parameters of
+            the actor. Defaults to None: the actor runs as often as its job is delivered.
+        effect: `"database"`, the default with a key.
+
+    Parameters:
+        store: the database of the ledger, and of the actors' effects.
+        wait: how long a job waits for a running twin, or, on SQLite, for its turn to write, before it is put
+            off. Defaults to 1 second.
+        grace: how long a job may live past its time limit; then the database ends its transaction, in case
+            the process is frozen. Defaults to 25 seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        wait: timedelta = timedelta(seconds=1),
+        grace: timedelta = timedelta(seconds=25),
+    ) -> None:
+        if wait < timedelta(milliseconds=1):
+            raise ValueError(f"expected wait to be at least 1 ms, got: {wait!r}")
+        self._store = store
+        self._wait = wait
+        self._grace = grace
+        self._engines = LedgerEngines(store)
+        self._database = SQLite() if store.is_sqlite else PostgreSQL()
+        self._actors: dict[str, KeyedActor] = {}
+        self._has_coroutines = False
+        self._lock = threading.Lock()
+        self._threads = 0
+
+    @property
+    def actor_options(self) -> set[str]:
+        """`idempotency_key` and `effect`."""
+        return {"idempotency_key", "effect"}
+
+    def before_declare_actor(  # type: ignore[override]  # the kit's brokers call it
+        self, broker: JobBroker, actor: Actor[..., Any]
+    ) -> None:
+        """Check the options and wrap the function.
+
+        Raises:
+            DeclarationError: an option is wrong, or another actor has the same template.
+        """
+        if not is_keyed(actor):
+            return
+        keyed = KeyedActor(actor)
+        for other in self._actors.values():
+            is_declared = other.name != keyed.name and other.name in broker.actors
+            if is_declared and other.template.shape == keyed.template.shape:
+                raise DeclarationError(
+                    f"actor {keyed.name!r}: expected idempotency_key to differ from every other actor's, "
+                    f"got: {keyed.template.text!r}, whose keys are those of actor {other.name!r} "
+                    f"({other.template.text!r}); begin it with a word of its own"
+                )
+        self._actors[keyed.name] = keyed
+        self._has_coroutines = self._has_coroutines or coroutine_of(actor) is not None
+        terms = Terms(keyed, broker, self._store, self._engines, self._database, self._wait, self._grace)
+        wrap(
+            actor,
+            sync=lambda function: threads.in_transaction(terms, function),
+            coroutine=lambda function: coroutines.in_transaction(terms, function),
+        )
+
+    def check_message(self, broker: JobBroker, message: Message[Any]) -> None:
+        """Check a message before it is published.
+
+        Raises:
+            PayloadError: its arguments do not fit the actor, or make no key.
+            NotEnqueued: it asks for another job to follow.
+        """
+        keyed = self._actors.get(message.actor_name)
+        if keyed is None:
+            return
+        reason = refusal(keyed.name, message.options)
+        if reason:
+            raise NotEnqueued(reason, refused=[message])
+        try:
+            keyed.check(message.args, message.kwargs)
+        except ValueError as error:
+            raise PayloadError(str(error), refused=[message]) from None
+
+    def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
+        """Check the database, if the worker consumes a queue that has a keyed actor.
+
+        Raises:
+            SystemExit: the worker must not start; one CRITICAL line said why.
+        """
+        queues = worker.consumer_whitelist or broker.get_declared_queues()
+        if not any(keyed.queue in queues for keyed in self._actors.values()):
+            return
+        try:
+            check_store(self._store, worker.worker_threads)
+        except Refused as refused:
+            log.critical("Refusing to start: %s", refused)
+            raise SystemExit(refused.code) from None
+
+    def after_worker_thread_boot(self, broker: Broker, thread: threading.Thread) -> None:
+        """Count the threads that may use the event loop's connections."""
+        with self._lock:
+            self._threads += 1
+
+    def before_worker_thread_shutdown(self, broker: Broker, thread: threading.Thread) -> None:
+        """Close the event loop's connections with the last thread: after that, the loop is gone."""
+        with self._lock:
+            self._threads -= 1
+            is_last = self._threads == 0
+        loop = get_event_loop_thread()
+        if is_last and self._has_coroutines and loop is not None:
+            loop.run_coroutine(self._store.dispose_async())

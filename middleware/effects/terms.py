@@ -1,0 +1,126 @@
+"""On which terms do an actor's jobs run in the ledger? What its threads and its coroutines have in common."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from ..errors import Invalid, LedgerViolation, Snooze
+from ..store import Store
+from ..transport.broker import JobBroker
+from ..transport.delivery import Delivery, current_delivery
+from ..transport.outcome import DUPLICATE
+from .databases import CommitUnknown, Database
+from .entry import Entry, Limits
+from .events import LedgerEngines
+from .following import refusal
+from .keyed import KeyedActor
+from .recovery import spent_by
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_UNREACHABLE: Final = timedelta(seconds=5)
+"""How long a job is put off whose commit nobody can ask about."""
+
+
+class Terms:
+    """How one keyed actor's jobs run.
+
+    Parameters:
+        keyed: the actor.
+        broker: knows its jobs' time limits.
+        store: where the ledger is.
+        engines: the store's, with the ledger's listeners.
+        database: the ledger's statements.
+        wait: for a running twin, or for the turn to write.
+        grace: how long past its time limit a job may live.
+    """
+
+    def __init__(
+        self,
+        keyed: KeyedActor,
+        broker: JobBroker,
+        store: Store,
+        engines: LedgerEngines,
+        database: Database,
+        wait: timedelta,
+        grace: timedelta,
+    ) -> None:
+        self.keyed = keyed
+        self.store = store
+        self.engines = engines
+        self.database = database
+        self.wait = wait
+        self._broker = broker
+        self._grace = grace
+
+    def entry(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Entry:
+        """Return the row of the job that runs, or of a direct call.
+
+        Raises:
+            Invalid: its arguments or options are not those of a keyed job.
+        """
+        delivery = current_delivery()
+        if delivery is not None and self._is_own(delivery) and delivery.options:
+            reason = refusal(self.keyed.name, delivery.options)
+            if reason:
+                raise Invalid(reason)
+        try:
+            return self.keyed.entry(args, kwargs, "direct" if delivery is None else delivery.message_id)
+        except ValueError as error:
+            raise Invalid(str(error)) from None
+
+    def limits(self) -> Limits:
+        """Return how long the job that runs may be held up."""
+        delivery = current_delivery()
+        options = delivery.options if delivery is not None and self._is_own(delivery) else {}
+        longest = self._broker.time_limit_of(self.keyed.name, options) + self._grace
+        return Limits(wait_ms=max(1, self.wait // _MILLISECOND), idle_ms=max(1, longest // _MILLISECOND))
+
+    def duplicate(self) -> None:
+        """Note that the job that runs has been done before."""
+        delivery = current_delivery()
+        if delivery is not None and self._is_own(delivery):
+            delivery.outcome = DUPLICATE
+
+    def busy(self, entry: Entry) -> Snooze:
+        """Return what puts a job off whose twin is running."""
+        what = (
+            "another job is writing" if self.store.is_sqlite else f"a job with key {entry.key!r} is running"
+        )
+        return Snooze(self.wait * random.uniform(1, 2), f"{what}; waited {self.wait.total_seconds():g} s")
+
+    def resolve(self, entry: Entry, unknown: CommitUnknown) -> bool:
+        """Find out what became of a commit.
+
+        Returns:
+            True: this job's effect is there. False: a twin's is.
+
+        Raises:
+            Snooze: the database does not answer.
+            sqlalchemy.exc.DBAPIError: nothing was committed; the lost connection's error.
+        """
+        try:
+            message_id = spent_by(self.store, entry)
+        except DBAPIError as error:
+            raise Snooze(
+                _UNREACHABLE,
+                f"the connection was lost during COMMIT and the database does not answer: {error.orig}",
+            ) from error
+        if message_id is None:
+            raise unknown.error
+        return message_id == entry.message_id
+
+    def mixed(self, caller: str, called: str) -> LedgerViolation:
+        """Return what is wrong with a direct call between a thread and a coroutine."""
+        return LedgerViolation(
+            f"actor {self.keyed.name!r}: expected a direct call from its own kind, got: `{called}` called "
+            f"from `{caller}`, whose transaction it cannot join; make both the same, or send it"
+        )
+
+    def _is_own(self, delivery: Delivery) -> bool:
+        """Whether the delivery is for this actor, and not for one that calls it directly."""
+        return delivery.actor_name == self.keyed.name
