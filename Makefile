@@ -4,7 +4,7 @@
 PYTHON ?= python3
 ARGS ?=
 
-SERVICES = $(PYTHON) -m deploy.services
+SERVICES = INVOKED_AS='make $@' $(PYTHON) -m deploy.services
 VENV = .venv/bin/python
 UV_VERSION = 0.13.9
 
@@ -12,7 +12,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long lint format bench services services-stop services-clean rabbitmqctl lock \
-	venv venv-dev
+	can-test venv venv-dev
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -23,10 +23,10 @@ demo: venv ## run the main job in one process, without any server, and check the
 		env -u JOBS_MANAGEMENT_URL JOBS_BROKER_URL=inline:// JOBS_DATABASE_URL="sqlite:///$$folder/demo.sqlite3" \
 		$(VENV) -m jobs.demo $(ARGS)
 
-test: lint ## start services of its own, run linters and tests, stop the services; ARGS='-k ledger'
+test: can-test lint ## start services of its own, run linters and tests, stop the services; ARGS='-k ledger'
 	@$(SERVICES) --instance test run $(VENV) -m pytest -m 'not slow' $(ARGS)
 
-test-long: venv-dev ## all tests, the slow ones too
+test-long: can-test venv-dev ## all tests, the slow ones too
 	@$(SERVICES) --instance test run $(VENV) -m pytest $(ARGS)
 
 lint: venv-dev ## ruff and mypy
@@ -61,6 +61,9 @@ lock: ## resolve the lock files anew; ARGS='--upgrade' for the newest versions
 			--generate-hashes --no-header --no-emit-index-url --no-emit-find-links "$$@"; } && \
 		compile $(ARGS) -o requirements.lock && \
 		compile $(ARGS) --extra dev -c requirements.lock -o requirements-dev.lock
+
+can-test:
+	@INVOKED_AS='make $(MAKECMDGOALS)' $(PYTHON) -m deploy.services --instance test check
 
 venv:
 	@$(PYTHON) -m deploy.venv run

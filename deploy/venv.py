@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from deploy.ownership import give_back
+
 LOCKS: Final = {"run": "requirements.lock", "dev": "requirements-dev.lock"}
 
 
@@ -80,17 +82,6 @@ def install(clone: Path, kind: str) -> None:
     (venv / "installed.json").write_text(json.dumps({kind: fingerprint(clone, kind)}))
 
 
-def give_to_owner(clone: Path) -> None:
-    """After `sudo make …`: what was made belongs to whom the clone belongs to."""
-    owner = clone.stat()
-    if os.geteuid() != 0 or owner.st_uid == 0:
-        return
-    for made in (clone / ".venv", *clone.glob("*.egg-info")):
-        for folder, _, names in os.walk(made):
-            for path in (folder, *(os.path.join(folder, name) for name in names)):
-                os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
-
-
 def main(kind: str) -> int:
     """Bring `.venv/` up to date; two at the same time take turns. Returns the exit code."""
     clone = Path(__file__).resolve().parent.parent
@@ -107,7 +98,7 @@ def main(kind: str) -> int:
         except subprocess.CalledProcessError as error:
             return error.returncode if error.returncode > 0 else 1
         finally:
-            give_to_owner(clone)
+            give_back(clone)
     return 0
 
 

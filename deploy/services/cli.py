@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from deploy.ownership import give_back
 from deploy.services import envfile, running
 from deploy.services.choice import provide
 from deploy.services.engine import SERVICES
@@ -43,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
         commands.add_parser(name, help=text).add_argument("service", nargs="?", choices=SERVICES)
     commands.add_parser("kill", help="end as a crash would").add_argument("service", choices=SERVICES)
     commands.add_parser("status", help="what runs, and where")
+    commands.add_parser("check", help="fail if `run` could not get services")
     commands.add_parser("clean", help="stop and delete the data")
     commands.add_parser("rabbitmqctl", help="run rabbitmqctl on the node: rabbitmqctl ARGUMENT…")
     commands.add_parser("run", help="run a command with services of its own: run COMMAND…")
@@ -63,13 +65,15 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(ours)
     try:
         instance = Instance(options.instance, options.home or default_home())
-        if options.command == "run":
+        if options.command == "check":
+            running.check(instance)
+        elif options.command == "run":
             return running.run(instance, passed_on)
-        if options.command == "rabbitmqctl":
+        elif options.command == "rabbitmqctl":
             return provide(instance).rabbitmqctl(passed_on)
-        if options.command == "status":
+        elif options.command == "status":
             return status(instance)
-        with instance.hold("change", CHANGE_SECONDS):
+        else:
             change(instance, options)
     except CannotServe as problem:
         say(str(problem))
@@ -80,7 +84,13 @@ def main(argv: Sequence[str]) -> int:
 
 
 def change(instance: Instance, options: argparse.Namespace) -> None:
-    """Start, stop, restart, kill or clean."""
+    """Start, stop, restart, kill or clean, one such command at a time."""
+    provide(instance)  # says at once if there is no way
+    with instance.hold("change", CHANGE_SECONDS):
+        _change(instance, options)
+
+
+def _change(instance: Instance, options: argparse.Namespace) -> None:
     services = SERVICES if getattr(options, "service", None) is None else (options.service,)
     if options.command != "start" and not instance.state_file.exists():
         say(f"Nothing to {options.command}: no services of this clone were started")
@@ -90,13 +100,17 @@ def change(instance: Instance, options: argparse.Namespace) -> None:
         engine.kill(options.service)
     if options.command in ("stop", "restart"):
         engine.stop(services)
+    if options.command == "stop":
+        say(f"Stopped {' and '.join(services)}; data stays")
     if options.command == "clean":
         engine.remove()
+        say("Stopped the services and deleted their data")
     if options.command in ("start", "restart"):
         engine.start(services)
     if options.command == "start" and options.env_file is not None:
         variables = engine.state.endpoints.variables("JOBS_")
         envfile.write(options.env_file, variables)
+        give_back(instance.clone)
         print(f"{engine.versions()}: running.\nWrote {', '.join(variables)} to {options.env_file}.")
         print(NEXT.format(management=engine.state.ports.management))
 

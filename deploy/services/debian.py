@@ -20,9 +20,8 @@ class Debian:
 
     def __init__(self, instance: Instance, state: State) -> None:
         if os.geteuid() != 0:
-            raise CannotServe(
-                "expected root or a Docker engine, got: neither; put sudo before the command: sudo make …"
-            )
+            again = os.environ.get("INVOKED_AS", "make")  # set by the Makefile
+            raise CannotServe(f"expected root or a Docker engine, got: neither; run: sudo {again}")
         self.instance = instance
         self.state = state
         self.rabbitmq = rabbitmq.RabbitMQ(instance, state)
@@ -63,7 +62,9 @@ class Debian:
         return self.rabbitmq.ctl(arguments)
 
     def remove(self) -> None:
-        self.stop()
+        # Nothing that an orderly end would keep is needed any more.
+        self.rabbitmq.stop(signal.SIGKILL)
+        self.postgresql.stop(signal.SIGQUIT)
         self.instance.remove()
 
     def running(self) -> dict[str, bool]:

@@ -29,10 +29,7 @@ def merge(text: str, values: Mapping[str, str]) -> str:
 
 
 def write(path: Path, values: Mapping[str, str]) -> None:
-    """Merge the values into the file, in one step. A new one is for its owner's eyes: it holds passwords.
-
-    The file belongs to whom its folder belongs to, also after `sudo make services`.
-    """
+    """Merge the values into the file, in one step. A new one is for its owner's eyes: it holds passwords."""
     path = path.resolve()  # a link stays a link
     try:
         text, mode = path.read_text(), stat.S_IMODE(path.stat().st_mode)
@@ -41,7 +38,4 @@ def write(path: Path, values: Mapping[str, str]) -> None:
     draft = path.with_name(f"{path.name}.new")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
         file.write(merge(text, values))
-    if os.geteuid() == 0:
-        owner = path.parent.stat()
-        os.chown(draft, owner.st_uid, owner.st_gid)
     draft.replace(path)

@@ -69,17 +69,22 @@ class Instance:
         """Delete data, logs and state."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def kept_logs(self) -> Path:
+        """The services' logs of the last run, if it failed."""
+        return self.home / f"{self.key}.logs"
+
     def keep_logs(self) -> None:
-        """Put the services' logs aside, in place of an earlier run's, and say where."""
-        logs = list(self.folder.glob("*/*.log"))
-        if not logs:
-            return
-        kept = self.home / f"{self.key}.logs"
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.mkdir()
-        for log in logs:
-            shutil.copy(log, kept)
-        say(f"The services' logs of this run: {kept}")
+        """Put the services' logs aside before they are removed with everything else, and say where."""
+        for log in self.folder.glob("*/*.log"):
+            self.kept_logs.mkdir(exist_ok=True)
+            shutil.copy(log, self.kept_logs)
+        if self.kept_logs.exists():
+            say(f"The services' logs of this run: {self.kept_logs}")
+
+    def forget_logs(self) -> None:
+        """Remove an earlier run's logs."""
+        shutil.rmtree(self.kept_logs, ignore_errors=True)
 
     @contextlib.contextmanager
     def hold(self, purpose: str, seconds: float) -> Iterator[None]:
@@ -89,24 +94,32 @@ class Instance:
         """
         self.home.mkdir(parents=True, exist_ok=True)
         path = self.home / f"{self.key}.{purpose}.lock"
-        with path.open("w") as file:
-            deadline = time.monotonic() + seconds
-            while not _locked(file.fileno()):
-                if time.monotonic() >= deadline:
-                    raise CannotServe(
-                        f"another command uses the instance {self.name!r} of this clone ({purpose}); "
-                        "wait for its end, or end it"
-                    )
-                time.sleep(0.1)
+        deadline = time.monotonic() + seconds
+        while (held := _lock(path)) is None:
+            if time.monotonic() >= deadline:
+                raise CannotServe(
+                    f"another command uses the instance {self.name!r} of this clone ({purpose}); "
+                    "wait for its end, or end it"
+                )
+            time.sleep(0.1)
+        try:
             yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(held)
 
 
-def _locked(descriptor: int) -> bool:
+def _lock(path: Path) -> int | None:
+    """Create and lock the file, without waiting; None if another has it, or its holder just removed it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None
 
 
 def say(text: str) -> None:

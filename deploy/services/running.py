@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from types import FrameType
 
+from deploy.ownership import give_back
 from deploy.services import loopback
 from deploy.services.choice import provide
 from deploy.services.errors import CannotServe
@@ -34,6 +35,17 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def check(instance: Instance) -> bool:
+    """Whether `run` will start services; False where the person named some.
+
+    Raises `CannotServe` when it could not have any.
+    """
+    if loopback.given(os.environ) is not None:
+        return False
+    provide(instance)
+    return True
+
+
 def run(instance: Instance, command: Sequence[str]) -> int:
     """Run a command with services, its own for this one run unless the person named some.
 
@@ -46,7 +58,7 @@ def run(instance: Instance, command: Sequence[str]) -> int:
     environment = scrubbed(os.environ)
     environment.pop("JOBS_TEST_OWNED", None)
     environment.pop("JOBS_TEST_CTL", None)
-    if loopback.given(os.environ) is not None:
+    if not check(instance):
         return _wait(command, environment)
     with instance.hold("run", 0):
         return _with_own_services(instance, command, environment)
@@ -60,6 +72,7 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
         began = time.monotonic()
         with instance.hold("change", 60):
             provide(instance).remove()  # what a killed run left behind
+            instance.forget_logs()
             engine = provide(instance)
             engine.start()
             endpoints = engine.state.endpoints
@@ -84,6 +97,7 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
             if code != 0:
                 instance.keep_logs()
             provide(instance).remove()
+        give_back(instance.clone)
     return code
 
 
