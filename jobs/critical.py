@@ -48,9 +48,7 @@ def charge_credit(task_id: str, message_id: str) -> None:
     usage = {"task_id": task_id, "message_id": message_id, "reference": reference(task_id, message_id)}
     entry = session.execute(_WRITE_ENTRY, usage).one_or_none()
     if entry is None:
-        raise Invalid(
-            f"expected a usage of task {task_id!r}, message {message_id!r}, got: none; record it first"
-        )
+        raise Invalid(f"no usage is recorded for task {task_id!r}, message {message_id!r}")
     charge = {"account_id": entry.account_id, "amount": entry.amount}
     if session.execute(_TAKE_CREDIT, charge).one_or_none() is None:
         raise BusinessReject(f"insufficient credit: account {entry.account_id!r} cannot pay {entry.amount}")

@@ -40,9 +40,9 @@ class Figures:
 
 def print_report(console: Console, figures: Figures, checks: list[Check]) -> None:
     """Print the figures, the checks with their differences, and the verdict."""
-    console.print(_charges(figures))
-    console.print(_retries(figures.observed))
-    console.print(_letters(figures.letters))
+    for table in (_charges(figures), _retries(figures.observed), _letters(figures.letters)):
+        console.print("", table, sep="\n")
+    console.print()
     console.print(_checks(checks))
     jobs = len(figures.workload.charges()) + len(figures.workload.prompt_ids())
     seconds = figures.took.total_seconds()
@@ -54,7 +54,7 @@ def print_report(console: Console, figures: Figures, checks: list[Check]) -> Non
 
 
 def _charges(figures: Figures) -> Table:
-    table = _table("credit charges", "")
+    table = _table("Credit charges", "number")
     workload, before, after = figures.workload, figures.before, figures.after
     charged = after.charged().total()
     for text, number in (
@@ -62,7 +62,7 @@ def _charges(figures: Figures) -> Table:
         ("charges submitted", len(workload.charges())),
         ("charged", len(after.entries)),
         ("duplicates made harmless", figures.observed.endings["duplicate"]),
-        ("rejected or invalid (dead letters below)", workload.unpaid + workload.unknown),
+        ("rejected or invalid, see dead letters", sum(each.queue == "critical" for each in figures.letters)),
         ("credit before", sum(before.balances.values())),
         ("− charged", charged),
         ("= credit after", sum(after.balances.values())),
@@ -72,14 +72,14 @@ def _charges(figures: Figures) -> Table:
 
 
 def _retries(observed: Observed) -> Table:
-    table = _table("retries: queue", "kind", "why", "times")
+    table = _table("Retries", "kind", "why", "number")
     for (queue, kind, why), times in sorted(observed.retries.items()):
         table.add_row(queue, kind, why, f"{times:,}")
     return table
 
 
 def _letters(letters: list[Letter]) -> Table:
-    table = _table("dead letters: queue", "kind", "reason (an example)", "number")
+    table = _table("Dead letters", "kind", "reason of one of them", "number")
     for (queue, kind), group in groupby(sorted(letters, key=_alike), key=_alike):
         first, *more = group
         table.add_row(queue, kind, f"{first.job}: {first.reason}", f"{1 + len(more):,}")
@@ -100,6 +100,6 @@ def _checks(checks: list[Check]) -> Group:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(*columns, box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.columns[-1].justify = "right"
     return table

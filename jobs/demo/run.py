@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from jobs import ask_provider, charge_credit, store
 from jobs.sample import write_sample
 from jobs.settings import get_settings
 from middleware.cli.follow import Follower
+from middleware.errors import JobsError
 from middleware.store import migrate
 from middleware.transport.inline import InlineBroker
 
@@ -31,6 +33,9 @@ from .workload import TASK, UNPAID_TASK, Workload
 PATIENCE: Final = timedelta(seconds=60)
 """How long to wait for the next outcome before the run counts as stuck."""
 
+_WIDTH: Final = 100
+"""Columns of a report that goes to a file."""
+
 
 def run(file: Path, workload: Workload, sabotage: str = NONE) -> bool:
     """Run the demonstration on a new SQLite file and print the report.
@@ -39,7 +44,7 @@ def run(file: Path, workload: Workload, sabotage: str = NONE) -> bool:
         Whether the books balance.
     """
     logging.disable(logging.CRITICAL)  # hundreds of failures are part of the show: the report counts them
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     _seed(file, workload)
     before = read_books(file)
     began = time.monotonic()
@@ -93,7 +98,13 @@ def main() -> int:
     parser.add_argument("--scale", type=float, required=True)
     parser.add_argument("--sabotage", choices=SABOTAGES, required=True)
     options = parser.parse_args()
-    return 0 if run(options.file, Workload().scaled(options.scale), options.sabotage) else 1
+    try:
+        return 0 if run(options.file, Workload().scaled(options.scale), options.sabotage) else 1
+    except JobsError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -1,0 +1,52 @@
+"""Do `jobsctl migrate` and `jobsctl seed` leave what the first charge needs?"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+from .commands import embedded, succeed
+
+
+def test_migrate_may_run_again(tmp_path: Path) -> None:
+    """The first run makes the tables of both branches, the second finds them."""
+    settings = embedded(tmp_path)
+    first = succeed("migrate", settings=settings).splitlines()
+    assert [line.split(":")[0] for line in first] == ["library", "application"]
+    assert all("no tables →" in line for line in first)
+    assert all(": is at " in line for line in succeed("migrate", settings=settings).splitlines())
+
+
+def test_seed_writes_what_it_says(tmp_path: Path) -> None:
+    """The sample has the accounts, usages and balances that were asked for, and names the next command."""
+    settings = embedded(tmp_path)
+    succeed("migrate", settings=settings)
+    options = ["--accounts", "3", "--usages", "7", "--balance", "50", "--task", "t9"]
+    assert succeed("seed", *options, settings=settings).splitlines() == [
+        "accounts   account-1 to account-3: 3 new, 50 credits",
+        "usages     task t9, messages m1 to m7: 7 new",
+        "to charge  jobsctl send charge_credit t9 m1",
+    ]
+    with closing(sqlite3.connect(tmp_path / "jobs.sqlite3")) as database:
+        accounts = database.execute("SELECT id, balance FROM accounts ORDER BY id").fetchall()
+        usages = database.execute("SELECT message_id, account_id FROM usages ORDER BY message_id").fetchall()
+    assert accounts == [("account-1", 50), ("account-2", 50), ("account-3", 50)]
+    assert usages == [(f"m{number}", f"account-{(number - 1) % 3 + 1}") for number in range(1, 8)]
+
+
+def test_seed_again_changes_nothing(database: str) -> None:
+    """A second run adds only what is missing: balances that were spent stay spent."""
+    settings = {"JOBS_DATABASE_URL": database}
+    succeed("seed", "--accounts", "2", "--usages", "1500", settings=settings)
+    engine = create_engine(database)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET balance = 7 WHERE id = 'account-1'"))
+    output = succeed("seed", "--accounts", "3", "--usages", "1501", settings=settings)
+    assert "account-1 to account-3: 1 new" in output
+    assert "m1 to m1501: 1 new" in output
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT balance FROM accounts WHERE id = 'account-1'")) == 7
+    engine.dispose()
