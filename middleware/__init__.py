@@ -1,7 +1,7 @@
 """A deployment kit that makes Dramatiq on RabbitMQ safe to run: the public names, in life-cycle order."""
 
-# from .effects.ledger import Ledger
-# from .effects.session import current_async_session, current_session
+from .effects.ledger import Ledger
+from .effects.session import current_async_session, current_session
 from .errors import (
     BusinessReject,
     ConfigurationError,
@@ -22,8 +22,7 @@ from .failures.failures import Failures
 from .failures.kinds import Kind
 from .failures.shutdown import Shutdown
 from .failures.time_limits import TimeLimits
-
-# from .store.database import Store
+from .store.database import Store
 from .transport.broker import JobBroker
 from .transport.counts import QueueCounts
 from .transport.inline import InlineBroker
@@ -49,7 +48,10 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "TimeLimits",
     "Shutdown",
     # Take effect once
-    # "Store", "Ledger", "current_session", "current_async_session",
+    "Store",
+    "Ledger",
+    "current_session",
+    "current_async_session",
     # Fail: what an actor says, what the kit decides
     "Invalid",
     "BusinessReject",

@@ -60,7 +60,7 @@ def test_a_connection_that_breaks_raises(provider: Provider) -> None:
 
 def test_a_refused_prompt_is_invalid(provider: Provider) -> None:
     """Any other 4xx is never retried, and keeps what the provider said."""
-    with pytest.raises(Invalid, match="the provider answers 422 Unprocessable Entity: .*answer"):
+    with pytest.raises(Invalid, match=r"the provider answers 422 Unprocessable Entity: .*answer"):
         ask_provider("refused-1")
 
 
