@@ -19,9 +19,7 @@ help: ## list the commands
 		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 demo: venv ## run the main job in one process, without any server, and check the books
-	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
-		env -u JOBS_MANAGEMENT_URL JOBS_BROKER_URL=inline:// JOBS_DATABASE_URL="sqlite:///$$folder/demo.sqlite3" \
-		$(VENV) -m jobs.demo $(ARGS)
+	@$(VENV) -m jobs.demo $(ARGS)
 
 test: can-test lint ## start services of its own, run linters and tests, stop the services; ARGS='-k ledger'
 	@$(SERVICES) --instance test run $(VENV) -m pytest -m 'not slow' $(ARGS)
