@@ -50,7 +50,7 @@ def _environment(database: Path, provider_url: str) -> dict[str, str]:
         "JOBS_PROVIDER_URL": provider_url,
         # Short waits: retries are to be seen, not to be waited for.
         "JOBS_MAX_RETRIES": "4",
-        "JOBS_MIN_BACKOFF": "200ms",
+        "JOBS_MIN_BACKOFF": "100ms",
         "JOBS_MAX_BACKOFF": "2s",
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich import box
@@ -13,7 +13,8 @@ from rich.table import Table
 
 from .application import load_application
 
-STATES = ("waiting", "active", "delayed", "failed", "dead")
+STATES: Final = ("waiting", "active", "delayed", "failed", "dead")
+UNKNOWN: Final = "–"
 
 
 def queues(
@@ -35,7 +36,9 @@ def queues(
     for count in counts:
         table.add_row(count["queue"], *(_show(count[state]) for state in STATES))
     Console().print(table)
+    if any(None in count.values() for count in counts):
+        typer.echo(f"  {UNKNOWN} not known: a queue before its first use, active without the management API")
 
 
 def _show(number: int | None) -> str:
-    return "?" if number is None else f"{number:,}"
+    return UNKNOWN if number is None else f"{number:,}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import embedded, fail, succeed
+from .commands import embedded, fail
 
 NOBODY = "127.0.0.1:1"
 """An address where nothing listens."""
@@ -48,9 +48,7 @@ NOBODY = "127.0.0.1:1"
 )
 def test_wrong_input_exits_with_2(tmp_path: Path, words: list[str], text: str) -> None:
     """What was typed wrongly is named with what would be right."""
-    settings = embedded(tmp_path)
-    succeed("migrate", settings=settings)
-    assert text in fail(2, *words, settings=settings)
+    assert text in fail(2, *words, settings=embedded(tmp_path))
 
 
 def test_a_wrong_setting_exits_with_2(tmp_path: Path) -> None:

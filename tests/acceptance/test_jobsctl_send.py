@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -19,13 +20,20 @@ from .test_start import MY_ACTORS
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with one account of 3 credits, and usages m1 for 2 and m2 for 3."""
+    folder = tmp_path_factory.mktemp("sample")
+    succeed("migrate", settings=embedded(folder))
+    succeed("seed", "--accounts", "1", "--usages", "2", "--balance", "3", settings=embedded(folder))
+    return folder / "jobs.sqlite3"
+
+
 @pytest.fixture
-def seeded(tmp_path: Path) -> dict[str, str]:
-    """Settings of an embedded application with sample data."""
-    settings = embedded(tmp_path) | {"JOBS_MIN_BACKOFF": "50ms", "JOBS_MAX_RETRIES": "2"}
-    succeed("migrate", settings=settings)
-    succeed("seed", "--accounts", "1", "--usages", "2", "--balance", "3", settings=settings)
-    return settings
+def seeded(sample: Path, tmp_path: Path) -> dict[str, str]:
+    """Settings of an embedded application with a copy of the sample."""
+    shutil.copy(sample, tmp_path)
+    return embedded(tmp_path) | {"JOBS_MIN_BACKOFF": "50ms", "JOBS_MAX_RETRIES": "2"}
 
 
 def test_inline_send_runs_the_job(seeded: dict[str, str], tmp_path: Path) -> None:
@@ -111,5 +119,5 @@ def test_another_application_is_found_in_the_working_directory(
     """JOBS_APP may name a module that imports `jobs` and adds actors of its own."""
     (tmp_path / "my_actors.py").write_text(MY_ACTORS + "\nstore, seed = jobs.store, jobs.seed\n")
     settings = seeded | {"JOBS_APP": "my_actors", "PYTHONPATH": str(tmp_path), "PROBE_FOLDER": str(tmp_path)}
-    succeed("send", "greet", "007", settings=settings)
+    succeed("send", "greet", "7", settings=settings)
     assert (tmp_path / "greeting").read_text() == "hello 7"
