@@ -5,6 +5,7 @@ Needs JOBS_MANAGEMENT_URL. Policies change a queue's behaviour silently and AMQP
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -49,6 +50,11 @@ class Management:
         )
         self._auth = (unquote(parts.username or "guest"), unquote(parts.password or "guest"))
         self._vhost = quote(vhost, safe="")
+        logging.getLogger("httpx").addFilter(self._is_foreign)
+
+    def _is_foreign(self, record: logging.LogRecord) -> bool:
+        """Keep httpx's line per request out of the log for these requests only."""
+        return self._base not in record.getMessage()
 
     def queues(self) -> dict[str, dict[str, Any]]:
         """Return the virtual host's queues by name.
