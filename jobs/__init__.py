@@ -9,16 +9,18 @@ from __future__ import annotations
 import dramatiq
 
 from middleware import Store
+from middleware.configuration import refusing_start
 
 from .broker import build_broker
 from .settings import get_settings
 
-store = Store(get_settings().database_url, pool_size=get_settings().database_pool_size)
-dramatiq.set_broker(build_broker(get_settings(), store))
+with refusing_start():
+    store = Store(get_settings().database_url, pool_size=get_settings().database_pool_size)
+    dramatiq.set_broker(build_broker(get_settings(), store))
 
 # The actors bind to the broker that is set when they are declared.
-from .critical import charge_credit  # noqa: E402
-from .llm import ask_provider  # noqa: E402
-from .sample import seed  # noqa: E402
+from .critical import charge_credit
+from .llm import ask_provider
+from .sample import seed
 
 __all__ = ["ask_provider", "charge_credit", "seed", "store"]

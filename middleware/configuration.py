@@ -8,9 +8,12 @@ The building blocks of an application's settings class: types that check what th
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
@@ -32,6 +35,8 @@ ENV_FILE: Final = "JOBS_ENV_FILE"
 _NOT_SETTINGS: Final = ("JOBS_APP", ENV_FILE)
 _OF_TESTS: Final = "JOBS_TEST_"  # where tests find their services; JOBS_TEST_MANAGEMENT_URL is no misspelling
 _LIKE: Final = 0.88  # "JOBS_MAX_DELEY" is meant to be a setting; a Kubernetes service's JOBS_PORT is not.
+
+_log: Final = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=BaseSettings)
 
@@ -149,6 +154,22 @@ def load(settings: type[S]) -> S:
     if problems:
         _refuse(problems)
     return loaded
+
+
+@contextmanager
+def refusing_start() -> Iterator[None]:
+    """Make a wrong setting end a worker's start with one line and exit code 2, without a traceback.
+
+    Anywhere but in the `dramatiq` command the error is raised as it is.
+    """
+    try:
+        yield
+    except ConfigurationError as error:
+        if "dramatiq.cli" not in sys.modules:  # only that command loads it
+            raise
+        for problem in str(error).splitlines():
+            _log.critical("Refusing to start: %s", problem)
+        raise SystemExit(2) from None
 
 
 def _refuse(problems: list[str]) -> NoReturn:

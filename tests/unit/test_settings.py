@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from jobs.settings import Settings
-from middleware.configuration import load
+from middleware.configuration import load, refusing_start
 from middleware.errors import ConfigurationError
 
 
@@ -164,3 +166,19 @@ def test_every_setting_says_what_it_defaults_to() -> None:
     """Each knob's text names its default."""
     for name, field in Settings.model_fields.items():
         assert "Defaults to" in (field.description or ""), name
+
+
+@pytest.mark.parametrize("loaded_by", ["dramatiq", "web application"])
+def test_a_worker_refuses_to_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, loaded_by: str
+) -> None:
+    """`dramatiq` ends with one line and code 2 at a wrong setting; elsewhere the error is raised."""
+    monkeypatch.delitem(sys.modules, "dramatiq.cli", raising=False)
+    if loaded_by == "dramatiq":
+        monkeypatch.setitem(sys.modules, "dramatiq.cli", ModuleType("dramatiq.cli"))
+    ending = SystemExit if loaded_by == "dramatiq" else ConfigurationError
+    with pytest.raises(ending) as caught, refusing_start():
+        raise ConfigurationError("expected JOBS_X to be right, got: wrong")
+    if isinstance(caught.value, SystemExit):
+        assert caught.value.code == 2
+        assert caplog.messages == ["Refusing to start: expected JOBS_X to be right, got: wrong"]
