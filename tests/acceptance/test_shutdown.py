@@ -1,0 +1,45 @@
+"""What does SIGTERM do to the jobs that a worker holds?"""
+
+from __future__ import annotations
+
+from ..waiting import wait_until
+from .deployment import Deployment, probe, probes
+
+
+def test_sigterm_returns_prefetched_jobs_at_once_and_lets_the_running_one_finish(
+    deployment: Deployment,
+) -> None:
+    """Jobs that no thread has begun are back in the queue while another still runs; all run once."""
+    worker = deployment.start(threads=1).wait_ready()
+    others = ["b", "c", "d", "e", "f"]
+    deployment.send(probe("running", gates=["finish"]), *probes(others))
+    wait_until(lambda: deployment.seen.count("began", "running"), what="the first job to begin")
+    wait_until(lambda: deployment.rabbit.ready("critical") == 0, what="the others to be prefetched")
+    worker.terminate()
+    wait_until(
+        lambda: deployment.rabbit.ready("critical") == len(others), what="the prefetched jobs to be back"
+    )
+    assert deployment.seen.of("ended") == []
+    deployment.gates.open("finish")
+    assert worker.wait_ended() == 0
+    assert [event.name for event in deployment.seen.of("ended")] == ["running"]
+    assert deployment.waiting() == {"critical": len(others)}
+    deployment.work_off()
+    assert sorted(event.name for event in deployment.seen.of("began")) == sorted(["running", *others])
+    assert len(deployment.seen.of("ended")) == 1 + len(others)
+    assert deployment.waiting() == {}
+
+
+def test_a_job_that_outlasts_the_grace_is_returned_and_uses_no_attempt(deployment: Deployment) -> None:
+    """After the grace a running job is interrupted and goes back to its queue; its next run is attempt 1."""
+    worker = deployment.start(settings={"JOBS_SHUTDOWN_GRACE": "500ms"}).wait_ready()
+    deployment.send(probe("long", gates=["finish"]))
+    wait_until(lambda: deployment.seen.count("began", "long"), what="the job to begin")
+    worker.stop()
+    assert deployment.seen.of("ended") == []
+    assert deployment.waiting() == {"critical": 1}
+    deployment.gates.open("finish")
+    deployment.work_off()
+    assert [event.attempt for event in deployment.seen.of("began")] == [1, 1]
+    assert len(deployment.seen.of("ended")) == 1
+    assert deployment.waiting() == {}
