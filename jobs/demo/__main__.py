@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,8 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help=argparse.SUPPRESS)
     parser.add_argument("--sabotage", choices=SABOTAGES, default=NONE, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    # Sent by whoever stops this: leave through the `with` blocks, which clean up.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="jobs-demo-") as folder, serve() as provider:
         database = Path(folder, "demo.sqlite3")
         extent = [f"--scale={options.scale}", f"--sabotage={options.sabotage}"]
@@ -35,9 +38,11 @@ def _call(command: list[str], environment: dict[str, str]) -> int:
     with subprocess.Popen(command, env=environment) as process:
         try:
             return process.wait()
-        except KeyboardInterrupt:  # the terminal sends it to both; the other one ends by itself
+        except KeyboardInterrupt:  # a terminal sends it to both; the other one ends by itself
             process.wait()
             return 130
+        finally:
+            process.terminate()  # nothing if it has ended
 
 
 def _environment(database: Path, provider_url: str) -> dict[str, str]:
