@@ -61,25 +61,28 @@ class Docker:
             )
 
     def start(self, services: Sequence[str] = SERVICES) -> None:
-        if not any(self.running().values()):
+        now = self.running()
+        if not any(now.values()):
             self.state.take_free_ports()
+        if not all(now[name] for name in services):
+            self._up(services)
+        ports, password = self.state.ports, self.state.password
+        answers = {
+            "rabbitmq": lambda: readiness.rabbitmq_answers(ports, password),
+            "postgresql": lambda: readiness.postgresql_answers(ports.postgresql),
+        }
+        for name in services:
+            readiness.wait_until(answers[name], name=name, failed=lambda: None)
+
+    def _up(self, services: Sequence[str]) -> None:
         # Saved first: an interrupted start leaves a project that can still be ended.
         self.state.save(self.instance.state_file)
-        say("Starting RabbitMQ and PostgreSQL with docker compose")
+        say(f"Starting {' and '.join(services)} with docker compose")
         try:
             self._compose("up", "-d", "--wait", *services)
         except CannotServe:
             subprocess.run(self.argv("logs", "--tail", "20", *services), env=self.environment(), stdout=2)
             raise
-        ports, password = self.state.ports, self.state.password
-        if "rabbitmq" in services:
-            readiness.wait_until(
-                lambda: readiness.rabbitmq_answers(ports, password), name="RabbitMQ", failed=lambda: None
-            )
-        if "postgresql" in services:
-            readiness.wait_until(
-                lambda: readiness.postgresql_answers(ports.postgresql), name="PostgreSQL", failed=lambda: None
-            )
 
     def stop(self, services: Sequence[str] = SERVICES) -> None:
         self._compose("stop", *services)

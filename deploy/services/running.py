@@ -71,7 +71,8 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
     try:
         began = time.monotonic()
         with instance.hold("change", 60):
-            provide(instance).remove()  # what a killed run left behind
+            if instance.state_file.exists():
+                provide(instance).remove()  # what a killed run left behind
             instance.forget_logs()
             engine = provide(instance)
             engine.start()
