@@ -37,7 +37,7 @@ def queues(
         table.add_row(count["queue"], *(_show(count[state]) for state in STATES))
     Console().print(table)
     if any(None in count.values() for count in counts):
-        typer.echo(f"  {UNKNOWN} not known: a queue before its first use, active without the management API")
+        typer.echo(f"  {UNKNOWN} not known: unused queues; active needs the management API, dead an archive")
 
 
 def _show(number: int | None) -> str:
