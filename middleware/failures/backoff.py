@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-_LARGEST_EXPONENT: Final = 32
+_LARGEST_EXPONENT: Final = 64
 
 
 def backoff(
@@ -29,7 +29,8 @@ def backoff(
     >>> backoff(20, timedelta(seconds=1), timedelta(hours=1), min).total_seconds()
     1800.0
     """
-    base: timedelta = least * 2 ** min(retries, _LARGEST_EXPONENT)
-    if base * 2 > most:
+    # In seconds as float: a timedelta overflows long before the doubling reaches its bound.
+    base = least.total_seconds() * 2.0 ** min(retries, _LARGEST_EXPONENT)
+    if base * 2 > most.total_seconds():
         return most * uniform(0.5, 1)
-    return base * uniform(1, 2)
+    return timedelta(seconds=base * uniform(1, 2))

@@ -9,7 +9,15 @@ from dramatiq.errors import ActorNotFound, RateLimitExceeded, Retry
 from dramatiq.middleware import TimeLimitExceeded
 from sqlalchemy import exc as sql
 
-from ..errors import BusinessReject, Invalid, KeyConflict, LedgerViolation
+from ..errors import (
+    BusinessReject,
+    EnqueueError,
+    Invalid,
+    KeyConflict,
+    LedgerViolation,
+    PayloadError,
+    UnknownQueue,
+)
 from .kinds import Kind
 
 Throws: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | None
@@ -20,7 +28,8 @@ _RULES: Final[tuple[tuple[tuple[type[BaseException], ...], Kind], ...]] = (
     ((BusinessReject,), Kind.REJECTED),
     ((KeyConflict,), Kind.KEY_CONFLICT),
     ((LedgerViolation,), Kind.UNEXPECTED),
-    ((Retry, RateLimitExceeded), Kind.TRANSIENT),
+    ((PayloadError, UnknownQueue), Kind.INVALID),  # what the job sends or hands on is wrong and stays wrong
+    ((EnqueueError, Retry, RateLimitExceeded), Kind.TRANSIENT),
     ((TimeLimitExceeded,), Kind.TIMEOUT),
     ((ActorNotFound,), Kind.UNKNOWN_ACTOR),
     ((sql.IntegrityError, sql.DataError, sql.ProgrammingError), Kind.UNEXPECTED),

@@ -18,7 +18,7 @@ from ..logs import get_logger
 from ..transport.broker import JobBroker
 from ..transport.delivery import Delivery
 from ..transport.evidence import describe, type_name
-from ..transport.outcome import COMPLETED, DISCARDED, Dead, Outcome, Retry
+from ..transport.outcome import COMPLETED, DISCARDED, FAILED_BY_MIDDLEWARE, Dead, Outcome, Retry
 from .kinds import Kind
 from .policy import RetryPolicy, decide
 
@@ -88,7 +88,9 @@ class Failures(Middleware):
         broker: JobBroker, actor: Actor[..., Any], delivery: Delivery, policy: RetryPolicy
     ) -> None:
         target = delivery.options.get("on_retry_exhausted") or actor.options.get("on_retry_exhausted")
-        if target:
+        if target and target not in broker.actors:
+            log.error("job.callback_unknown", message_id=delivery.message_id, on_retry_exhausted=target)
+        elif target:
             facts = {"retries": delivery.attempt - 1, "max_retries": policy.max_retries}
             delivery.follow_ups.append((broker.get_actor(target).message(delivery.asdict(), facts), None))
 
@@ -102,7 +104,8 @@ class Failures(Middleware):
     ) -> None:
         """Store the outcome."""
         if exception is None:
-            message.outcome = message.outcome or COMPLETED
+            if message.outcome is None:
+                message.outcome = FAILED_BY_MIDDLEWARE if message.failed else COMPLETED
             return
         message.outcome = outcome = self.decide(broker, message, exception)
         if isinstance(outcome, Dead):

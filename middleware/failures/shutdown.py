@@ -34,6 +34,7 @@ class Shutdown(Middleware):
 
     def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """Let the grace begin."""
+        self._finished.clear()  # a worker that was stopped in this process before
         limits = [middleware for middleware in broker.middleware if isinstance(middleware, TimeLimits)]
         threading.Thread(target=self._interrupt, args=(limits,), name="jobs-shutdown", daemon=True).start()
 

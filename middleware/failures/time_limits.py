@@ -92,6 +92,7 @@ class TimeLimits(Middleware):
 
     def after_process_boot(self, broker: Broker) -> None:
         """Start the thread that watches the deadlines."""
+        self._stop.clear()  # a worker that was stopped in this process before
         threading.Thread(target=self._watch, name="jobs-time-limits", daemon=True).start()
 
     def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:

@@ -19,7 +19,7 @@ from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, Middlewar
 
 from ..errors import NotEnqueued, PayloadError, UnknownQueue
 from .counts import QueueCounts
-from .declaring import check_actor, known, parameters_of
+from .declaring import by_name, check_actor, known, parameters_of
 from .delivery import Delivery, set_current_delivery
 from .hooks import Hooks
 from .ladder import levels_for, ticks_for
@@ -58,7 +58,7 @@ class JobBroker(dramatiq.Broker):
         max_delay: timedelta = timedelta(days=30),
         payload_limit: int = 64 * 1024,
     ) -> None:
-        self.specs = {queue.name: queue for queue in queues}
+        self.specs = by_name(queues)
         self._hooks = Hooks([])
         self._collecting = threading.local()
         self._publish_timeout = publish_timeout
@@ -124,10 +124,10 @@ class JobBroker(dramatiq.Broker):
             EnqueueUnknown: the job may be stored: repeat only with an idempotency key.
         """
         following = getattr(self._collecting, "messages", None)
-        if following is not None:
-            following.append((message, delay))
-            return message
-        self.enqueue_many([message], delay_ms=delay)
+        if following is None:
+            self.enqueue_many([message], delay_ms=delay)
+        else:
+            self._follow(following, message, delay)
         return message
 
     def enqueue_many(
@@ -157,6 +157,16 @@ class JobBroker(dramatiq.Broker):
         for message in messages:
             self.emit_after("enqueue", message, delay_ms)
         return messages
+
+    def _follow(self, following: list[Any], message: Message[Any], delay_ms: int | None) -> None:
+        """Collect what follows a job; what cannot be published raises now, while it can fail the job."""
+        # Of any size: a callback carries the whole message that it follows.
+        for _middleware, check in self._hooks.named("check_message"):
+            check(self, message)
+        self.emit_before("enqueue", message, delay_ms)
+        self._publication(message, delay_ms)
+        following.append((message, delay_ms))
+        self.emit_after("enqueue", message, delay_ms)
 
     def _check(self, message: Message[Any]) -> None:
         actor = self.actors.get(message.actor_name)  # a publisher need not know the actor's code
@@ -250,6 +260,7 @@ class JobBroker(dramatiq.Broker):
     def _end(self, delivery: Delivery, **result: Any) -> None:
         """Run the hooks and collect what they enqueue; settlement publishes it before it acknowledges."""
         self._collecting.messages = delivery.follow_ups
+        broken: Exception | None = None
         try:
             for middleware, hook in reversed(self._hooks.named("after_process_message")):
                 try:
@@ -259,17 +270,21 @@ class JobBroker(dramatiq.Broker):
                         "Unexpected failure in after_process_message of %r.", middleware, exc_info=True
                     )
                     if isinstance(middleware, _FOLLOWING) and result.get("exception") is None:
-                        delivery.outcome = self._decide(delivery, error)
-                        delivery.follow_ups.clear()
+                        broken = broken or error
+            if broken is not None:
+                delivery.follow_ups.clear()
+                delivery.outcome = self._decide(delivery, broken)
         finally:
             self._collecting.messages = None
             set_current_delivery(None)
 
     def _decide(self, delivery: Delivery, error: BaseException) -> Outcome:
         """Ask the middleware that decides what a failure means; without one a failure is dead."""
-        for _middleware, decide in self._hooks.named("decide"):
-            outcome: Outcome = decide(self, delivery, error)
-            return outcome
+        for middleware, decide in self._hooks.named("decide"):
+            try:
+                return decide(self, delivery, error)  # type: ignore[no-any-return]  # hooks are untyped
+            except Exception:
+                self.logger.critical("Unexpected failure in decide of %r.", middleware, exc_info=True)
         return Dead("unexpected", error)
 
     # --- what each broker does in its own way ---

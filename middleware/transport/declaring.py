@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -25,6 +25,22 @@ def check_actor(actor: Actor[..., Any], specs: Mapping[str, Queue]) -> None:
     _check_queue(actor, specs)
     _check_time_limit(actor, specs[actor.queue_name])
     _check_snapshots(actor)
+
+
+def by_name(queues: Iterable[Queue]) -> dict[str, Queue]:
+    """Return the declared queues by name.
+
+    Raises:
+        DeclarationError: two have the same name.
+    """
+    specs: dict[str, Queue] = {}
+    for queue in queues:
+        if queue.name in specs:
+            raise DeclarationError(
+                f"expected each queue to be declared once, got: {queue.name!r} twice; remove one of them"
+            )
+        specs[queue.name] = queue
+    return specs
 
 
 def parameters_of(actor: Actor[..., Any]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dramatiq import Message
 
 _FIELDS: Final = {"queue_name", "actor_name", "args", "kwargs", "options", "message_id", "message_timestamp"}
-_LONGEST_ID: Final = 255  # bytes: an AMQP short string, which carries the id in the properties
+_LONGEST_ID: Final = 255  # bytes: an AMQP short string, which carries id and actor in the properties
 _LATEST_MS: Final = 2**53
 
 
@@ -43,9 +43,7 @@ def decode(body: bytes, queue: str) -> Message[Any]:
         missing, extra = sorted(_FIELDS - fields.keys()), sorted(fields.keys() - _FIELDS)
         raise Undecodable(f"expected the fields of a Dramatiq message; missing: {missing}, unknown: {extra}")
     _require(fields, "queue_name", isinstance(fields["queue_name"], str), "a string")
-    _require(
-        fields, "actor_name", isinstance(fields["actor_name"], str) and bool(fields["actor_name"]), "a name"
-    )
+    _require(fields, "actor_name", _is_id(fields["actor_name"]), f"a name of 1 to {_LONGEST_ID} bytes")
     _require(fields, "args", isinstance(fields["args"], list), "a list")
     _require(fields, "kwargs", isinstance(fields["kwargs"], dict), "an object")
     _require(fields, "options", isinstance(fields["options"], dict), "an object")

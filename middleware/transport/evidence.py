@@ -87,7 +87,7 @@ class Evidence:
             return headers
         kept, dropped = _fit(list(self.history), HISTORY_BYTES)
         if kept:
-            headers[HISTORY] = json.dumps(kept)
+            headers[HISTORY] = _render(kept)
         if dropped or self.dropped:
             headers[DROPPED] = dropped + self.dropped
         if self.last_traceback:
@@ -138,9 +138,12 @@ def _read_history(text: object) -> tuple[Mapping[str, Any], ...]:
 
 def _fit(entries: list[Mapping[str, Any]], budget: int) -> tuple[list[Mapping[str, Any]], int]:
     """Keep the first entry and as many of the newest as fit: how it began and how it ended."""
-    sizes = [len(json.dumps(entry)) + 2 for entry in entries]
+    sizes = [len(_render(entry).encode()) + 2 for entry in entries]
     if sum(sizes) <= budget:
         return entries, 0
+    if sizes[0] > budget:  # not the kit's: others may write headers too
+        kept, dropped = _fit(entries[1:], budget)
+        return kept, dropped + 1
     room = budget - sizes[0]
     newest: list[Mapping[str, Any]] = []
     for entry, size in zip(reversed(entries[1:]), reversed(sizes[1:]), strict=True):
@@ -150,6 +153,11 @@ def _fit(entries: list[Mapping[str, Any]], budget: int) -> tuple[list[Mapping[st
         newest.append(entry)
     kept = [entries[0], *reversed(newest)]
     return kept, len(entries) - len(kept)
+
+
+def _render(entries: Mapping[str, Any] | list[Mapping[str, Any]]) -> str:
+    """Return JSON that keeps other scripts' letters as they are: escaped, each takes up to twelve bytes."""
+    return clean(json.dumps(entries, ensure_ascii=False))
 
 
 def type_name(error: BaseException) -> str:

@@ -54,7 +54,9 @@ def _check_argument(
     message: Message[Any], value: object, path: str, name: str, snapshots: Collection[str]
 ) -> int:
     if type(value) in _SCALARS:
-        return len(value) if type(value) is str else 8
+        if type(value) is not str:
+            return 8
+        return len(value) if value.isascii() else len(json.dumps(value))
     label = f"{path} ({name})" if name and not path.startswith("kwargs") else path
     _walk(message, value, label, depth=0)
     size = len(json.dumps(value))

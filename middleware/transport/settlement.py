@@ -97,11 +97,14 @@ class Settlement:
         if delivery.exception is not None:
             return self._decide(delivery, delivery.exception)
         if delivery.failed:
-            return Dead("unexpected", None, "failed by a middleware")
+            return outcomes.FAILED_BY_MIDDLEWARE
         return outcomes.RETURNED
 
     def _build(self, delivery: Delivery, outcome: Outcome, *, full: bool) -> list[Publication]:
-        follow_ups = [self._publication_of(message, delay_ms) for message, delay_ms in delivery.follow_ups]
+        # A snoozed job has not failed and a duplicate has not run: nothing follows them.
+        is_end = not isinstance(outcome, Snoozed | outcomes.Duplicate)
+        following = delivery.follow_ups if is_end else ()
+        follow_ups = [self._publication_of(message, delay_ms) for message, delay_ms in following]
         evidence = delivery.evidence
         if isinstance(outcome, Retry):
             after = evidence.failed(outcome.kind, outcome.error).next_attempt()
