@@ -10,11 +10,10 @@ from deploy.services import envfile, running
 from deploy.services.choice import provide
 from deploy.services.engine import SERVICES
 from deploy.services.errors import CannotServe
-from deploy.services.instance import Instance, default_home, say
+from deploy.services.instance import CHANGE_SECONDS, Instance, default_home, say
 
 # What follows one of these words belongs to another program and is not looked at.
 PASSED_ON: Final = ("rabbitmqctl", "run")
-CHANGE_SECONDS: Final = 300.0  # how long one command waits for another that changes the same instance
 
 NEXT: Final = """\
 RabbitMQ's own page: http://127.0.0.1:{management} (user jobs, password in .env)

@@ -15,6 +15,7 @@ from typing import Final
 
 from deploy.services.errors import CannotServe
 
+CHANGE_SECONDS: Final = 300.0  # how long one command waits for another that changes the same instance
 CLONE: Final = Path(__file__).resolve().parent.parent.parent
 
 

@@ -14,7 +14,7 @@ from deploy.ownership import give_back
 from deploy.services import loopback
 from deploy.services.choice import provide
 from deploy.services.errors import CannotServe
-from deploy.services.instance import Instance, say
+from deploy.services.instance import CHANGE_SECONDS, Instance, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -70,7 +70,7 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
     code = 1
     try:
         began = time.monotonic()
-        with instance.hold("change", 60):
+        with instance.hold("change", CHANGE_SECONDS):
             if instance.state_file.exists():
                 provide(instance).remove()  # what a killed run left behind
             instance.forget_logs()
@@ -92,9 +92,8 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
     except Ended as ended:
         code = 128 + ended.number
     finally:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        with instance.hold("change", 60):
+        _ignore_signals()
+        with instance.hold("change", CHANGE_SECONDS):
             if code != 0:
                 instance.keep_logs()
             provide(instance).remove()
@@ -103,7 +102,13 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
+    _ignore_signals()  # an impatient second one must not end the cleaning up
     raise Ended(number)
+
+
+def _ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
