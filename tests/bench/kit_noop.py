@@ -7,4 +7,4 @@ import dramatiq
 import jobs  # noqa: F401  # sets the broker
 from tests.bench.counting import counter
 
-noop = dramatiq.actor(counter(), queue_name="critical", actor_name="bench_noop")
+noop = dramatiq.actor(queue_name="critical", actor_name="bench_noop")(counter())

@@ -76,7 +76,7 @@ def _run(module: str, queue: str, jobs: int, url: str) -> float:
         ]
         first = _worker(command, environment, folder)  # declares the queue, then makes room
         try:
-            _wait_for_queue(url, queue, first)
+            _wait_for_queue(url, queue, first, Path(folder, "log"))
         finally:
             _stop(first)
         _fill(url, queue, jobs)
@@ -97,7 +97,7 @@ def _stop(worker: subprocess.Popen[bytes]) -> None:
     worker.wait(timeout=60)
 
 
-def _wait_for_queue(url: str, queue: str, worker: subprocess.Popen[bytes]) -> None:
+def _wait_for_queue(url: str, queue: str, worker: subprocess.Popen[bytes], log: Path) -> None:
     give_up = time.monotonic() + _GIVE_UP_SECONDS
     while time.monotonic() < give_up and worker.poll() is None:
         with pika.BlockingConnection(pika.URLParameters(url)) as connection:
@@ -108,7 +108,7 @@ def _wait_for_queue(url: str, queue: str, worker: subprocess.Popen[bytes]) -> No
             except pika.exceptions.ChannelClosedByBroker:
                 pass
         threading.Event().wait(0.2)
-    raise RuntimeError(f"the worker did not consume {queue!r} in time")
+    raise RuntimeError(f"the worker did not consume {queue!r}: {log.read_text(errors='replace')[-2000:]}")
 
 
 def _fill(url: str, queue: str, jobs: int) -> None:
