@@ -62,6 +62,8 @@ def _run(module: str, queue: str, jobs: int, url: str) -> float:
             "BENCH_JOBS": str(jobs),
             "BENCH_REPORT": str(report),
         }
+        migrate = [sys.executable, "-m", "middleware.cli", "migrate"]
+        subprocess.run(migrate, env=environment, check=True, stdout=subprocess.DEVNULL)
         command = [
             sys.executable,
             "-m",
@@ -117,7 +119,7 @@ def _fill(url: str, queue: str, jobs: int) -> None:
         channel = connection.channel()
         properties = pika.BasicProperties(delivery_mode=2)
         for _ in range(jobs):
-            message = dramatiq.Message(
+            message: dramatiq.Message[None] = dramatiq.Message(
                 queue_name=queue, actor_name="bench_noop", args=(), kwargs={}, options={}
             )
             channel.basic_publish("", queue, message.encode(), properties)
