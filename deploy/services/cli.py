@@ -22,6 +22,7 @@ Next:
   . .venv/bin/activate
   jobsctl migrate
   jobsctl seed
+  jobsctl send charge_credit t1 m1
   dramatiq jobs --queues critical
 Afterwards: make services-stop (data stays), make services-clean (data goes)."""
 
