@@ -57,8 +57,8 @@ lock: ## resolve the lock files anew; ARGS='--upgrade' for the newest versions
 		"$$folder/bin/pip" -q --disable-pip-version-check install uv==$(UV_VERSION) && \
 		compile() { "$$folder/bin/uv" pip compile -q pyproject.toml --group build --universal --python-version 3.11 \
 			--generate-hashes --no-header --no-emit-index-url --no-emit-find-links "$$@"; } && \
-		compile $(ARGS) -o requirements.lock && \
-		compile $(ARGS) --extra dev -c requirements.lock -o requirements-dev.lock
+		compile $(ARGS) -o deploy/requirements.lock && \
+		compile $(ARGS) --extra dev -c deploy/requirements.lock -o deploy/requirements-dev.lock
 
 can-test:
 	@INVOKED_AS='make $(MAKECMDGOALS)' $(PYTHON) -m deploy.services --instance test check

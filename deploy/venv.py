@@ -16,7 +16,7 @@ from typing import Final
 
 from deploy.ownership import give_back
 
-LOCKS: Final = {"run": "requirements.lock", "dev": "requirements-dev.lock"}
+LOCKS: Final = {"run": "deploy/requirements.lock", "dev": "deploy/requirements-dev.lock"}
 
 
 def fingerprint(clone: Path, kind: str) -> str:

@@ -25,12 +25,12 @@ def test_every_package_has_hashes_and_no_origin(name: str) -> None:
 
 def test_both_locks_agree() -> None:
     """What the tests ran with is what is installed to run."""
-    assert pins("requirements.lock").items() <= pins("requirements-dev.lock").items()
+    assert pins("deploy/requirements.lock").items() <= pins("deploy/requirements-dev.lock").items()
 
 
 def test_lock_covers_other_pythons() -> None:
     """A package with compiled parts is locked with the files for other versions and systems, too."""
-    text = (ROOT / "requirements.lock").read_text()
+    text = (ROOT / "deploy/requirements.lock").read_text()
     compiled = text.partition("\npydantic-core==")[2].partition("\n    #")[0]
     assert compiled.count("--hash") > 50
 
@@ -38,7 +38,9 @@ def test_lock_covers_other_pythons() -> None:
 def copy(folder: Path) -> Path:
     """A clone with nothing but what decides about `.venv/`."""
     for name in (*venv.LOCKS.values(), "pyproject.toml"):
-        (folder / name).write_bytes((ROOT / name).read_bytes())
+        target = folder / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
     (folder / ".venv").mkdir()
     return folder
 
@@ -50,7 +52,7 @@ def test_environment_follows_the_lock(tmp_path: Path) -> None:
     (clone / ".venv" / "installed.json").write_text(f'{{"run": "{venv.fingerprint(clone, "run")}"}}')
     assert venv.is_current(clone, "run")
     assert not venv.is_current(clone, "dev")
-    (clone / "requirements.lock").write_text("")
+    (clone / "deploy/requirements.lock").write_text("")
     assert not venv.is_current(clone, "run")
 
 
