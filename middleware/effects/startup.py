@@ -51,7 +51,7 @@ def check_store(store: Store, threads: int) -> None:
     except OperationalError as error:
         raise Refused(
             f"expected the database {store.url.render_as_string()} to answer, got: "
-            f"{str(error.orig).strip()}; check JOBS_DATABASE_URL, start the server",
+            f"{' '.join(str(error.orig).split())}; check JOBS_DATABASE_URL, start the server",
             EXIT_CONNECTION,
         ) from error
 

@@ -56,6 +56,7 @@ class LedgerTransaction:
         self.savepoints = Savepoints()
         self._connection: Connection | None = None
         self._token: Any = None
+        self._is_committed = False
         session.ledger = self
 
     def open(self, entry: Entry, limits: Limits) -> bool:
@@ -77,6 +78,7 @@ class LedgerTransaction:
         while True:
             connection = self.session.connection(execution_options={OPTION: self})
             try:
+                self._connection = connection
                 self._token = self.database.open(connection, entry, limits)
             except Stale as stale:
                 stale_left -= 1
@@ -84,7 +86,6 @@ class LedgerTransaction:
                     raise stale.error from None
                 Session.reset(self.session)
                 continue
-            self._connection = connection
             if self._token is None:
                 self._compare(entry)
                 return False
@@ -142,6 +143,7 @@ class LedgerTransaction:
             self.check()
             self.ending = True
             Session.commit(self.session)
+            self._is_committed = True
         except TransactionAborted as error:
             raise _aborted(self.savepoints.failure) from error
         except TransactionEnded as error:
@@ -152,10 +154,23 @@ class LedgerTransaction:
     def close(self) -> None:
         """Give the connection back; whatever is not committed is rolled back."""
         self.ending = True
+        if not self._is_committed:
+            self._roll_back()
         try:
             Session.close(self.session)
-        except Exception as error:  # the connection is lost: the database rolls back by itself
+        except Exception as error:
+            log.info("ledger.close_failed", error=repr(error))
+
+    def _roll_back(self) -> None:
+        """Roll back on the driver: SQLAlchemy takes a transaction whose commit failed for a closed one."""
+        connection = self._connection
+        if connection is None or connection.invalidated or connection.closed:
+            return
+        try:
+            connection.connection.rollback()
+        except Exception as error:  # the connection is lost, and the database rolls back by itself
             log.info("ledger.rollback_failed", error=repr(error))
+            connection.invalidate(error)
 
     def commit_on(self, connection: Connection) -> None:
         """Called as the session's connection is about to commit.

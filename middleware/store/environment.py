@@ -10,12 +10,11 @@ from alembic import context
 
 
 def run_migrations() -> None:
-    """Run what the command asked for, on the connection that `migrate` holds."""
+    """Run what the command asked for, in the transaction that `migrate` holds."""
     context.configure(
         connection=context.config.attributes["connection"],
         version_table=context.config.attributes["version_table"],
         transactional_ddl=True,  # SQLite's DDL can be rolled back as well
-        transaction_per_migration=True,
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -7,13 +7,11 @@ without touching the library's. A new migration is a new file in `versions/`, nu
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection
 
 from ..errors import ConfigurationError
 from .database import Store
@@ -21,7 +19,9 @@ from .database import Store
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_LOCK: Final = 0x6A6F6273  # "jobs"; PostgreSQL keeps advisory locks per database
+# Before the versions are read: who comes second finds the work done. The number spells "jobs".
+_ALONE_POSTGRESQL: Final = f"SELECT pg_advisory_xact_lock({0x6A6F6273})"
+_ALONE_SQLITE: Final = "BEGIN IMMEDIATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,14 @@ def _branches(application: str | None) -> list[Branch]:
 
 
 def _run(database_url: str, branches: list[Branch], target: str) -> list[Migrated]:
-    store = Store(database_url, pool_size=2)
+    store = Store(database_url, pool_size=1)
     try:
-        with _alone(store.engine, store.is_sqlite) as connection:
-            return [_move(branch, connection, target) for branch in branches]
+        with store.engine.connect() as connection:
+            # One transaction, which ends the lock as well: all branches move, or none does.
+            connection.exec_driver_sql(_ALONE_SQLITE if store.is_sqlite else _ALONE_POSTGRESQL)
+            moved = [_move(branch, connection, target) for branch in branches]
+            connection.commit()
+            return moved
     finally:
         store.dispose()
 
@@ -135,29 +139,5 @@ def _move(branch: Branch, connection: Connection, target: str) -> Migrated:
 def _version(branch: Branch, connection: Connection) -> str | None:
     from alembic.runtime.migration import MigrationContext
 
-    managed = connection.in_transaction()
     context = MigrationContext.configure(connection, opts={"version_table": branch.version_table})
-    version = context.get_current_revision()
-    if not managed:
-        connection.rollback()  # ends the transaction that reading began; Alembic opens its own
-    return version
-
-
-@contextmanager
-def _alone(engine: Engine, is_sqlite: bool) -> Iterator[Connection]:
-    """Yield a connection while no other process migrates the same database."""
-    if is_sqlite:
-        with engine.connect() as connection:
-            # Takes the writer's lock before the versions are read, for the whole run.
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            yield connection
-            connection.commit()
-        return
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as lock:
-        # On a connection of its own: a migration's transactions may then end as they like.
-        lock.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
-        try:
-            with engine.connect() as connection:
-                yield connection
-        finally:
-            lock.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
+    return context.get_current_revision()

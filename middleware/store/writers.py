@@ -19,6 +19,10 @@ class WriterQueue:
         self._taken = False
         self._waiting: deque[Future[None]] = deque()
 
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
     def acquire(self, timeout_seconds: float) -> bool:
         """Wait for the turn in this thread; False if it did not come in time."""
         ticket = self._ticket()

@@ -1,0 +1,15 @@
+"""What the integration tests share beyond brokers: databases, and keyed actors that run on them."""
+
+from __future__ import annotations
+
+from ..fixtures_database import (  # noqa: F401  # fixtures: pytest finds them here
+    database_url,
+    postgresql,
+    postgresql_template,
+    postgresql_url,
+    sqlite,
+    sqlite_template,
+    sqlite_url,
+    store,
+)
+from .keyed_jobs import jobs, kind, postgresql_jobs, sqlite_jobs  # noqa: F401  # as above

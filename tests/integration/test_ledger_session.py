@@ -1,0 +1,318 @@
+"""An actor cannot end the transaction that holds its key, and cannot return from a broken one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError, InternalError
+from sqlalchemy.orm import Session
+
+from jobs.models import Account, CreditEntry
+from middleware import LedgerViolation
+from middleware.effects import current_async_session, current_session
+from middleware.store import Store
+from middleware.transport.outcome import COMPLETED
+
+from .keyed_jobs import KeyedJobs, enter, entries, keys
+
+
+def _commit(session: Session) -> None:
+    session.commit()
+
+
+def _rollback(session: Session) -> None:
+    session.rollback()
+
+
+def _close(session: Session) -> None:
+    session.close()
+
+
+def _with(session: Session) -> None:
+    with session:
+        pass
+
+
+def _begin(session: Session) -> None:
+    session.begin()
+
+
+def _commit_transaction(session: Session) -> None:
+    transaction = session.get_transaction()
+    assert transaction is not None
+    transaction.commit()
+
+
+def _commit_connection(session: Session) -> None:
+    session.connection().commit()
+
+
+def _commit_as_sql(session: Session) -> None:
+    session.execute(text("/* done */ commit"))
+
+
+def _rollback_as_sql(session: Session) -> None:
+    session.connection().exec_driver_sql(" ROLLBACK")
+
+
+REFUSED = [
+    _commit,
+    _rollback,
+    _close,
+    _with,
+    _begin,
+    _commit_transaction,
+    _commit_connection,
+    _commit_as_sql,
+    _rollback_as_sql,
+]
+
+
+@pytest.mark.parametrize("ends", REFUSED)
+def test_ending_the_transaction_is_refused(jobs: KeyedJobs, ends: Callable[[Session], None]) -> None:
+    """Whatever would end the transaction raises LedgerViolation with advice; nothing is written."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        enter(session, one)
+        ends(session)
+
+    ended = jobs.run(act, "a")
+    assert isinstance(ended.error, LedgerViolation)
+    assert "return from the actor" in str(ended.error)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+@pytest.mark.parametrize("ends", REFUSED)
+def test_swallowing_the_refusal_does_not_help(jobs: KeyedJobs, ends: Callable[[Session], None]) -> None:
+    """An actor that swallows the LedgerViolation and goes on fails all the same: nothing is written."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        enter(session, one)
+        with suppress(Exception):
+            ends(session)
+        with suppress(Exception):
+            enter(session, f"{one} after")
+
+    assert isinstance(jobs.run(act, "a").error, LedgerViolation)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+def test_a_failed_attempt_leaves_its_connection_clean(store: Store, kind: str) -> None:
+    """The pool's only connection, which refused a commit and lost a statement, serves the next job."""
+    jobs = KeyedJobs(Store(store.url.render_as_string(False), pool_size=1), kind, threads=1)
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, how: str, *_: Any) -> None:
+        enter(session, one)
+        if how == "commit":
+            session.connection().commit()
+        elif how == "error":
+            with suppress(IntegrityError):
+                enter(session, one)
+        elif how == "ended":
+            _driver(session).rollback()
+            enter(session, one)
+
+    for how in ("commit", "error", "ended"):
+        assert isinstance(jobs.run(act, how, how).error, LedgerViolation)
+        assert jobs.run(act, f"after {how}").outcome is COMPLETED
+    jobs.close()
+    jobs.store.dispose()
+    assert entries(store) == ["after commit", "after ended", "after error"]
+
+
+def _driver(session: Session) -> Any:
+    """Return the driver's connection as SQLAlchemy adapts it, below everything that SQLAlchemy sees."""
+    return session.connection().connection.dbapi_connection
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_rollback_below_the_session_is_found(jobs: KeyedJobs, goes_on: bool) -> None:
+    """A ROLLBACK on the driver's own connection fails the attempt; what is written after it is undone."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        enter(session, one)
+        _driver(session).rollback()
+        if goes_on:
+            enter(session, f"{one} after")
+
+    ended = jobs.run(act, "a")
+    assert isinstance(ended.error, LedgerViolation)
+    assert "remove its COMMIT or ROLLBACK" in str(ended.error)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_commit_below_the_session_is_found(jobs: KeyedJobs, goes_on: bool) -> None:
+    """A COMMIT on the driver's own connection fails the attempt, and nothing more is written after it."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        enter(session, one)
+        _driver(session).commit()
+        if goes_on:
+            enter(session, f"{one} after")
+
+    ended = jobs.run(act, "a")
+    assert isinstance(ended.error, LedgerViolation)
+    assert "check that job by hand" in str(ended.error)
+    assert (entries(jobs.store), keys(jobs.store)) == (["a"], ["enter:a"])  # the actor's own doing
+
+
+def test_a_rollback_of_the_connection_is_found(jobs: KeyedJobs) -> None:
+    """A rollback of SQLAlchemy's connection fails the attempt; what is written after it is undone."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        enter(session, one)
+        session.connection().rollback()
+        with suppress(Exception):
+            enter(session, f"{one} after")
+
+    assert isinstance(jobs.run(act, "a").error, LedgerViolation)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+def _fails(session: Session, one: str) -> None:
+    """Insert the same row twice: the second time the database refuses."""
+    enter(session, one)
+    enter(session, one)
+
+
+def test_a_swallowed_sql_error_fails_the_attempt(jobs: KeyedJobs) -> None:
+    """PostgreSQL would take the COMMIT and write nothing, SQLite would write half: the attempt fails."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        with suppress(IntegrityError):
+            _fails(session, one)
+
+    ended = jobs.run(act, "a")
+    assert isinstance(ended.error, LedgerViolation)
+    assert "swallowed" in str(ended.error)
+    assert "credit_entries" in str(ended.error)
+    assert "begin_nested()" in str(ended.error)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+def test_a_swallowed_error_of_a_flush_fails_the_attempt(jobs: KeyedJobs) -> None:
+    """An ORM flush that fails, and whose error the actor swallows, fails the attempt."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        session.add(Account(id=one, balance=-1))
+        with suppress(IntegrityError):
+            session.flush()
+
+    ended = jobs.run(act, "a")
+    assert isinstance(ended.error, LedgerViolation)
+    assert "swallowed" in str(ended.error)
+    assert keys(jobs.store) == []
+
+
+def test_an_error_undone_by_a_savepoint_is_healthy(jobs: KeyedJobs) -> None:
+    """An SQL error that begin_nested() rolled back is forgotten: the rest is committed."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        enter(session, one)
+        with suppress(IntegrityError), session.begin_nested():
+            _fails(session, "twice")
+        with session.begin_nested():
+            enter(session, "kept")
+            with suppress(IntegrityError), session.begin_nested():
+                _fails(session, "twice")
+        savepoint = session.begin_nested()
+        enter(session, "undone")
+        savepoint.rollback()
+
+    assert jobs.run(act, "a").outcome is COMPLETED
+    assert entries(jobs.store) == ["a", "kept"]
+
+
+def test_an_error_swallowed_inside_a_savepoint_that_is_released_fails(jobs: KeyedJobs) -> None:
+    """A savepoint that is released keeps the error within it: the attempt fails."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        with session.begin_nested(), suppress(IntegrityError):
+            _fails(session, one)
+
+    assert isinstance(jobs.run(act, "a").error, (LedgerViolation, InternalError))
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+def test_an_earlier_error_is_not_undone_by_a_later_savepoint(jobs: KeyedJobs) -> None:
+    """An SQL error outside stays, whatever a savepoint after it rolls back."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        with suppress(IntegrityError):
+            _fails(session, one)
+        with suppress(Exception), session.begin_nested():
+            _fails(session, f"{one} too")
+
+    assert isinstance(jobs.run(act, "a").error, LedgerViolation)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+
+
+def test_what_is_pending_is_flushed(jobs: KeyedJobs) -> None:
+    """Objects that the actor added and never flushed are committed with the key."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        session.add(CreditEntry(reference=one, account_id="a", amount=1))
+
+    assert jobs.run(act, "a").outcome is COMPLETED
+    assert entries(jobs.store) == ["a"]
+
+
+def test_an_error_of_the_last_flush_is_the_jobs_error(jobs: KeyedJobs) -> None:
+    """What the database refuses when the actor has returned fails the job with the database's error."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        session.add(Account(id=one, balance=-1))
+
+    assert isinstance(jobs.run(act, "a").error, IntegrityError)
+    assert keys(jobs.store) == []
+
+
+def test_outside_an_actor_there_is_no_session() -> None:
+    """Outside a keyed actor, asking for the session raises and says how to get one."""
+    for ask in (current_session, current_async_session):
+        with pytest.raises(RuntimeError, match="idempotency_key"):
+            ask()
+
+
+def test_each_kind_of_actor_is_pointed_to_its_session(jobs: KeyedJobs) -> None:
+    """A `def` actor that asks for the async session is told the other name, and the other way round."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, *_: Any) -> None:
+        (current_async_session if jobs.kind == "def" else current_session)()
+
+    error = jobs.run(act, "a").error
+    assert isinstance(error, RuntimeError)
+    assert ("use current_session()" if jobs.kind == "def" else "use current_async_session()") in str(error)
+
+
+def test_the_session_is_gone_with_the_job(jobs: KeyedJobs) -> None:
+    """A session that leaks out of its actor can write nothing more."""
+    leaked = []
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, *_: Any) -> None:
+        leaked.append(session)
+
+    assert jobs.run(act, "a").outcome is COMPLETED
+    with pytest.raises(Exception, match="permanently closed"):
+        enter(leaked[0], "later")
+    assert entries(jobs.store) == []
