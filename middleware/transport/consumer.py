@@ -25,6 +25,7 @@ from .queues import Queue
 from .reconnect import Reconnect
 from .settlement import Settlement
 from .topology import Topology
+from .watch import QueueWatch
 from .wire import ChannelClosed, Wire, WireError, closed_channel
 
 log = get_logger(__name__)
@@ -70,6 +71,7 @@ class QueueConsumer(Consumer):
         self._wire: Wire | None = None
         self._channel: Channel | None = None
         self._link: ChannelLink | None = None
+        self._watch: QueueWatch | None = None
         self._buffer: deque[Delivery] = deque()
         self._polling = False
         self._draining = False
@@ -174,6 +176,7 @@ class QueueConsumer(Consumer):
                 ),
                 channel,
             )
+            self._watch = QueueWatch(wire, self._topology.queues[0])
         self._reconnect.succeeded(wire.address)
 
     def _consumer_tag(self) -> str:
@@ -188,6 +191,7 @@ class QueueConsumer(Consumer):
             if self._draining and not self._cancelled:
                 self._cancel(wire)
             self._flush(link)
+            self._check_drift()
             self._polling = True
             wire.pump(0 if link.has_settled or (self._draining and not self._cancelled) else seconds)
             self._polling = False
@@ -197,6 +201,15 @@ class QueueConsumer(Consumer):
             return
         if not link.alive or not wire.is_open:
             self._lose(wire.failure if not wire.is_open else "the broker closed the channel")
+
+    def _check_drift(self) -> None:
+        """End the process if the queue drifted from its declaration."""
+        watch = self._watch
+        if watch is None or self._draining:
+            return
+        if watch.drift is not None:
+            self._fatal(str(watch.drift))
+        watch.ask_when_due()
 
     def _flush(self, link: ChannelLink) -> None:
         channel = self._channel
@@ -255,6 +268,7 @@ class QueueConsumer(Consumer):
             self._link.alive = False
         self._link = None
         self._channel = None
+        self._watch = None
         self._buffer.clear()
 
     def _close_wire(self) -> None:

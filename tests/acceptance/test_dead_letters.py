@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-from contextlib import suppress
-from typing import Any
-
-import pika
-import pika.exceptions
+import subprocess
+import sys
+from typing import Final
 
 from ..waiting import wait_until
 from .deployment import Deployment, probe
+from .workers import ROOT
 
-_TIMES = 40
+_TIMES: Final = 40
 
 
 def test_a_dead_letter_outlives_forty_looks_and_forty_crashes_of_its_reader(deployment: Deployment) -> None:
@@ -22,22 +20,8 @@ def test_a_dead_letter_outlives_forty_looks_and_forty_crashes_of_its_reader(depl
     deployment.wait_for_dead_letter()
     worker.stop()
     for _ in range(_TIMES):
-        with deployment.rabbit.channel() as channel:
-            method = channel.basic_get("critical.XQ")[0]
-            assert method is not None
-            channel.basic_nack(method.delivery_tag, requeue=True)
-    for _ in range(_TIMES):
-        _crash_with_it(deployment)
-        wait_until(lambda: deployment.rabbit.ready("critical.XQ") == 1, what="the dead letter to be back")
+        assert [letter.name for letter in deployment.dead_letters()] == ["rejected"]
+    reader = ["-m", "tests.acceptance.crashing_reader", deployment.rabbit.url, "critical.XQ", str(_TIMES)]
+    subprocess.run([sys.executable, *reader], cwd=ROOT, check=True)
+    wait_until(lambda: deployment.rabbit.ready("critical.XQ") == 1, what="the dead letter to be back")
     assert [letter.name for letter in deployment.dead_letters()] == ["rejected"]
-
-
-def _crash_with_it(deployment: Deployment) -> None:
-    connection = pika.BlockingConnection(pika.URLParameters(deployment.rabbit.url))
-    channel = connection.channel()
-    deliveries = channel.consume("critical.XQ")
-    assert next(deliveries)[0] is not None
-    connected: Any = connection._impl  # pika has no public way to end without a goodbye
-    connected._transport._sock.shutdown(socket.SHUT_RDWR)
-    with suppress(pika.exceptions.AMQPError):
-        connection.process_data_events(time_limit=None)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ..waiting import wait_until
 from .books import RecordUsages, charge
 from .deployment import Deployment, probes
+from .foreign import CRITICAL, declare_critical
 from .workers import Worker
 
 MY_ACTORS = """
@@ -52,10 +52,10 @@ def test_four_workers_start_at_once_on_an_empty_broker(deployment: Deployment) -
     workers = [deployment.start(processes=2, threads=1) for _ in range(2)]
     pids = {pid for worker in workers for pid in worker.wait_ready().pids()}
     assert len(pids) == 4
-    deployment.send(*probes([f"p{number}" for number in range(40)], gates=["all"]))
+    deployment.send(*probes([f"p{number}" for number in range(200)], gates=["all"]))
     wait_until(lambda: {event.pid for event in deployment.seen.of("began")} == pids, what="all four to work")
     deployment.gates.open("all")
-    wait_until(lambda: len(deployment.seen.of("ended")) == 40, what="all jobs to end")
+    wait_until(lambda: len(deployment.seen.of("ended")) == 200, what="all jobs to end")
     assert [worker.exit_code for worker in workers] == [None, None]
 
 
@@ -89,23 +89,14 @@ def test_an_unknown_queue_name_is_refused(deployment: Deployment) -> None:
 
 def test_a_queue_that_differs_is_refused(deployment: Deployment) -> None:
     """A queue with other arguments on the broker ends the start and is named, with the way out."""
-    declare_queue(deployment, "critical", {"x-queue-type": "quorum", "x-delivery-limit": 7})
+    declare_critical(deployment, {"x-queue-type": "quorum"})
     worker = deployment.start()
     _assert_refused(worker, "'critical'", "x-d", "got:", "delete")
 
 
 def test_a_queue_with_another_delivery_limit_is_refused(deployment: Deployment) -> None:
     """Both values of the argument that differs are in the log."""
-    deployment.send(*probes(["declares everything"]))
-    arguments = {
-        "x-queue-type": "quorum",
-        "x-dead-letter-exchange": "jobs.dlx",
-        "x-dead-letter-routing-key": "critical",
-        "x-dead-letter-strategy": "at-least-once",
-        "x-overflow": "reject-publish",
-    }
-    deployment.rabbit.delete_queue("critical")
-    declare_queue(deployment, "critical", arguments | {"x-delivery-limit": 7})
+    declare_critical(deployment, {**CRITICAL, "x-delivery-limit": 7})
     _assert_refused(deployment.start(), "'critical'", "x-delivery-limit", "1000", "7")
 
 
@@ -119,21 +110,3 @@ def test_jobs_held_longer_than_the_broker_allows_are_refused(deployment: Deploym
     """Prefetch × time limit above the broker's patience ends the start, with the arithmetic."""
     worker = deployment.start(threads=1, settings={"JOBS_BROKER_CONSUMER_TIMEOUT": "10m"})
     _assert_refused(worker, "'critical'", "48", "0:24:25", "0:10:00", "JOBS_BROKER_CONSUMER_TIMEOUT")
-
-
-def test_a_queue_that_differs_later_ends_the_worker(deployment: Deployment) -> None:
-    """A queue that somebody deletes and declares differently under a running worker ends the process."""
-    worker = deployment.start().wait_ready()
-    with worker.frozen():
-        deployment.rabbit.delete_queue("critical")
-        declare_queue(deployment, "critical", {"x-queue-type": "quorum"})
-    assert worker.wait_ended() != 0
-    (reason,) = [line for line in worker.text().splitlines() if "Ending the process" in line]
-    assert "'critical'" in reason
-    assert "expected x-" in reason
-
-
-def declare_queue(deployment: Deployment, name: str, arguments: dict[str, Any]) -> None:
-    """Declare a queue the way another application might."""
-    with deployment.rabbit.channel() as channel:
-        channel.queue_declare(name, durable=True, arguments=arguments)
