@@ -1,6 +1,6 @@
 """What does RabbitMQ's HTTP API know that AMQP does not say? Policies, members, unacknowledged counts.
 
-Needs JOBS_MANAGEMENT_URL. Policies change a queue's behaviour silently and AMQP never shows them.
+Needs JOBS_MANAGEMENT_URL.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from urllib.parse import quote, unquote, urlsplit
 import httpx
 
 from ..errors import ConfigurationError, JobsError
-from .topology import QueueDeclaration
+from .policies import Policy, read_policies
 
 _TIMEOUT_SECONDS: Final = 5.0
-_FORBIDDEN: Final = ("message-ttl", "expires", "max-length", "max-length-bytes")
-_COLUMNS: Final = (
-    "name,messages_ready,messages_unacknowledged,members,policy,operator_policy,effective_policy_definition"
-)
+_COLUMNS: Final = "name,messages_ready,messages_unacknowledged,members"
 
 
 class ManagementError(JobsError):
@@ -65,8 +62,22 @@ class Management:
         answer = self._get(f"/api/queues/{self._vhost}", {"columns": _COLUMNS})
         return {queue["name"]: queue for queue in answer}
 
+    def policies(self) -> list[Policy]:
+        """Return the virtual host's policies.
+
+        Raises:
+            ManagementError: no answer, or not allowed.
+        """
+        users = self._get(f"/api/policies/{self._vhost}", {})
+        operators = self._get(f"/api/operator-policies/{self._vhost}", {})
+        return read_policies(users, is_operator=False) + read_policies(operators, is_operator=True)
+
     def nodes(self) -> int:
-        """Return how many nodes the cluster has."""
+        """Return how many nodes the cluster has.
+
+        Raises:
+            ManagementError: no answer, or not allowed: it takes the tag `monitoring`.
+        """
         return len(self._get("/api/nodes", {"columns": "name"}))
 
     def _get(self, path: str, params: dict[str, str]) -> Any:
@@ -76,40 +87,6 @@ class Management:
             return response.json()
         except (httpx.HTTPError, ValueError) as error:
             raise ManagementError(f"RabbitMQ's management API at {self._base}: {error}") from error
-
-
-def policy_conflicts(queues: dict[str, dict[str, Any]], declared: Iterable[QueueDeclaration]) -> list[str]:
-    """Return one sentence for each effective policy that would break a promise of the kit.
-
-    Parameters:
-        queues: as `Management.queues` returns them.
-        declared: the kit's queues.
-    """
-    return [
-        sentence
-        for declaration in declared
-        if declaration.name in queues
-        for sentence in _conflicts(queues[declaration.name], declaration)
-    ]
-
-
-def _conflicts(queue: dict[str, Any], declaration: QueueDeclaration) -> list[str]:
-    definition = queue.get("effective_policy_definition") or {}
-    policy = queue.get("operator_policy") or queue.get("policy") or "?"
-    ours = declaration.arguments
-    found = [
-        f"queue {declaration.name!r}: expected no policy to set {key}, got: {definition[key]!r} "
-        f"by policy {policy!r}; jobs would be dropped or refused: narrow the policy's pattern or remove it"
-        for key in _FORBIDDEN
-        if key in definition
-    ]
-    limit, declared = definition.get("delivery-limit"), ours.get("x-delivery-limit")
-    if limit is not None and declared is not None and 0 <= limit < declared:
-        found.append(
-            f"queue {declaration.name!r}: expected delivery-limit to be {declared} as declared, got: {limit} "
-            f"by policy {policy!r}, and the lower one counts: narrow the policy's pattern or remove it"
-        )
-    return found
 
 
 def few_members(queues: dict[str, dict[str, Any]], names: Iterable[str], nodes: int) -> list[str]:

@@ -24,7 +24,8 @@ from .consumer import QueueConsumer
 from .counts import QueueCounts, count_queue
 from .declare import declare
 from .liveness import EXIT_CONFIGURATION, EXIT_CONNECTION, end_process, watch_threads
-from .management import Management, ManagementError, few_members, policy_conflicts
+from .management import Management, ManagementError, few_members
+from .policies import policy_conflicts
 from .publisher import Publisher
 from .queues import Queue
 from .topology import topology_of
@@ -149,15 +150,22 @@ class QuorumBroker(JobBroker):
             return
         declared = [queue for name in names for queue in self._topologies[name].queues]
         try:
-            queues = self._management.queues()
-            nodes = self._management.nodes()
+            conflicts = policy_conflicts(self._management.policies(), declared)
         except ManagementError as error:
             log.warning("startup.policies_not_checked", reason=str(error))
             return
-        conflicts = policy_conflicts(queues, declared)
         if conflicts:
             self._refuse("; ".join(conflicts))
-        few = few_members(queues, [queue.name for queue in declared], nodes)
+        self._check_members(self._management, [queue.name for queue in declared])
+
+    @staticmethod
+    def _check_members(management: Management, declared: list[str]) -> None:
+        try:
+            nodes = management.nodes()
+            few = few_members(management.queues(), declared, nodes)
+        except ManagementError as error:
+            log.info("startup.members_not_checked", reason=str(error))
+            return
         if few:
             log.warning(
                 "startup.few_members", queues=few, nodes=nodes, advice="rabbitmq-queues grow NODE all"
