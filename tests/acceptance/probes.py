@@ -34,7 +34,7 @@ def _act(
     delivery = current_delivery()
     attempt = delivery.attempt if delivery is not None else 0
     _seen.note("began", name, attempt)
-    run = _seen.count("began", name)
+    run = _seen.count("began", name) if gates or rejections else 1
     if gates:
         _gates.wait(gates[min(run, len(gates)) - 1])
     if run <= rejections:

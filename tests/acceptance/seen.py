@@ -40,7 +40,7 @@ class Seen:
         self._file.touch()
 
     def note(self, what: str, name: str, attempt: int) -> None:
-        """Add an event. One write, appended: whole also when several processes write."""
+        """Add an event. One write, appended: lines of several writers do not mix."""
         line = json.dumps([what, name, attempt, os.getpid(), time()]) + "\n"
         descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND)
         try:
@@ -50,7 +50,8 @@ class Seen:
 
     def events(self) -> list[Event]:
         """Return everything noted so far."""
-        return [Event(*json.loads(line)) for line in self._file.read_text().splitlines()]
+        written = self._file.read_text().rpartition("\n")[0]  # what follows is a line half written
+        return [Event(*json.loads(line)) for line in written.splitlines()]
 
     def of(self, what: str, name: str | None = None) -> list[Event]:
         """Return the events of a kind, of one probe or of all."""
