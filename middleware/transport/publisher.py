@@ -287,7 +287,7 @@ class Publisher:
 
     @staticmethod
     def _refuse(ticket: Ticket, reason: str) -> None:
-        if ticket.claimed.acquire(blocking=False):
+        if ticket.redeclared or ticket.claimed.acquire(blocking=False):
             ticket.end(Result.REFUSED, reason)
 
 

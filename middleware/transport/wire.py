@@ -223,14 +223,20 @@ class Wire:
         try:
             if not (self._connection.is_closed or self._connection.is_closing):
                 self._connection.close()
-            give_up = time.monotonic() + _CLOSE_SECONDS
-            while not self._connection.is_closed and time.monotonic() < give_up:
-                self.pump(0.2)
+            self._pump_until_closed(_CLOSE_SECONDS)
+            if not self._connection.is_closed:  # the broker does not answer: close the socket without it
+                self._connection._adapter_disconnect_stream()
+                self._pump_until_closed(_CLOSE_SECONDS)
         except Exception:
             pass  # whatever state it is in, it is given up
         finally:
             self._opened.clear()
             self.ioloop.close()
+
+    def _pump_until_closed(self, seconds: float) -> None:
+        give_up = time.monotonic() + seconds
+        while not self._connection.is_closed and time.monotonic() < give_up:
+            self.pump(0.2)
 
 
 def closed_channel(reason: BaseException) -> ChannelClosed:
