@@ -61,8 +61,12 @@ class Rabbit:
     def create(self) -> None:
         """Create the virtual host and give this user all rights in it."""
         self._call("PUT", f"vhosts/{self.vhost}")
-        everything = {"configure": ".*", "write": ".*", "read": ".*"}
-        self._call("PUT", f"permissions/{self.vhost}/{self._user}", json=everything)
+        self.restrict()
+
+    def restrict(self, *, configure: str = ".*", write: str = ".*", read: str = ".*") -> None:
+        """Restrict what this user may do to names that match; without arguments, to nothing less than all."""
+        rights = {"configure": configure, "write": write, "read": read}
+        self._call("PUT", f"permissions/{self.vhost}/{self._user}", json=rights)
 
     def delete(self) -> None:
         """Delete the virtual host with everything in it."""
