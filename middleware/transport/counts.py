@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pika.channel import Channel
 
@@ -24,7 +25,10 @@ class QueueCounts:
 
 
 def count_queue(wire: Wire, queue: str, levels: int, management: Management | None) -> QueueCounts:
-    """Count by passive declares; unacknowledged jobs need the management API.
+    """Count by passive declares, and what AMQP does not tell by the management API.
+
+    That is how many jobs are unacknowledged, and how many a queue holds that it cannot hand on: delayed ones
+    whose queue is gone or full, dead ones that their dead-letter queue refuses.
 
     Parameters:
         wire: an open connection, driven by the calling thread.
@@ -35,15 +39,24 @@ def count_queue(wire: Wire, queue: str, levels: int, management: Management | No
     Raises:
         WireError: the connection went.
     """
-    delayed = [_ready(wire, name) for name in delay_queues(queue, levels)]
+    known = _known(management)
+    ladder = delay_queues(queue, levels)
     return QueueCounts(
         queue=queue,
         waiting=_ready(wire, queue),
-        active=_unacknowledged(management, queue),
-        delayed=None if None in delayed else sum(count or 0 for count in delayed),
-        failed=_ready(wire, dead_letter_queue(queue)),
+        active=_count(known, queue, "messages_unacknowledged"),
+        delayed=_sum(
+            *(_ready(wire, name) for name in ladder),
+            *(_count(known, name, "messages_dlx") or 0 for name in ladder),
+        ),
+        failed=_sum(_ready(wire, dead_letter_queue(queue)), _count(known, queue, "messages_dlx") or 0),
         dead=None,
     )
+
+
+def _sum(*counts: int | None) -> int | None:
+    """Add numbers; one that is not known makes the sum unknown."""
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _ready(wire: Wire, name: str) -> int | None:
@@ -57,12 +70,15 @@ def _ready(wire: Wire, name: str) -> int | None:
     return count
 
 
-def _unacknowledged(management: Management | None, queue: str) -> int | None:
+def _known(management: Management | None) -> dict[str, dict[str, Any]]:
     if management is None:
-        return None
+        return {}
     try:
-        found = management.queues().get(queue, {})
+        return management.queues()
     except ManagementError:
-        return None
-    count = found.get("messages_unacknowledged")
+        return {}
+
+
+def _count(known: dict[str, dict[str, Any]], queue: str, name: str) -> int | None:
+    count = known.get(queue, {}).get(name)
     return count if isinstance(count, int) else None

@@ -16,7 +16,7 @@ from ..errors import ConfigurationError, JobsError
 from .policies import Policy, read_policies
 
 _TIMEOUT_SECONDS: Final = 5.0
-_COLUMNS: Final = "name,messages_ready,messages_unacknowledged,members"
+_COLUMNS: Final = "name,messages_ready,messages_unacknowledged,messages_dlx,members"
 
 
 class ManagementError(JobsError):
