@@ -34,10 +34,10 @@ _INSERT: Final = (
 _OPEN: Final = b"BEGIN; SET LOCAL idle_in_transaction_session_timeout = %d; " + _INSERT
 _HELD: Final = b"SELECT encode(args_hash, 'hex') FROM job_ledger WHERE key = %b"
 
-# A transaction without a write has no id: `=` would make NULL of it, and NULL is no error.
+# A transaction that has written nothing has no id: the comparison is NULL then, which is not true either.
 _ENDED: Final = "jobs: not the transaction of the ledger row"
 _COMMIT: Final = (
-    b"SELECT (CASE WHEN txid_current_if_assigned() IS NOT DISTINCT FROM %d THEN '1' ELSE '"
+    b"SELECT (CASE WHEN txid_current_if_assigned() = %d THEN '1' ELSE '"
     + _ENDED.encode()
     + b"' END)::int; COMMIT"
 )
@@ -79,11 +79,6 @@ class PostgreSQL:
 
     def commit(self, connection: Connection, token: int) -> None:
         """Check and commit in one message."""
-        status = _driver(connection).pgconn.transaction_status
-        if status == pq.TransactionStatus.INERROR:
-            raise TransactionAborted  # COMMIT would be accepted, and would roll back in silence
-        if status == pq.TransactionStatus.IDLE:
-            raise TransactionEnded
         try:
             _run(connection, _COMMIT % token, "COMMIT")
         except DBAPIError as error:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, InvalidRequestError
+from sqlalchemy import Connection, RootTransaction
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from ..errors import KeyConflict, LedgerViolation
 from ..logs import get_logger
 from ..store import Store
-from .databases import Database, Stale, TransactionAborted, TransactionEnded
+from .databases import Database, KeyBusy, Stale, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
 from .savepoints import Savepoints
 from .session import LedgerSession
@@ -55,6 +55,7 @@ class LedgerTransaction:
         self.ending = False
         self.savepoints = Savepoints()
         self._connection: Connection | None = None
+        self._root: RootTransaction | None = None
         self._token: Any = None
         self._is_committed = False
         session.ledger = self
@@ -86,6 +87,7 @@ class LedgerTransaction:
                     raise stale.error from None
                 Session.reset(self.session)
                 continue
+            self._root = connection.get_transaction()
             if self._token is None:
                 self._compare(entry)
                 return False
@@ -106,7 +108,9 @@ class LedgerTransaction:
     def _compare(self, entry: Entry) -> None:
         assert self._connection is not None
         held = self.database.held_hash(self._connection, entry.key)
-        if held is not None and held != entry.args_hash:
+        if held is None:
+            raise KeyBusy  # somebody has just removed the row
+        if held != entry.args_hash:
             raise KeyConflict(
                 f"expected the arguments that idempotency key {entry.key!r} was spent with, got: others; "
                 "name in idempotency_key every argument that tells jobs apart"
@@ -124,13 +128,13 @@ class LedgerTransaction:
         failure, connection = self.savepoints.failure, self._connection
         if failure is not None and failure.connection_invalidated:
             raise failure
-        if connection is None or connection.invalidated:
-            raise _ended()
+        if connection is None or connection.invalidated or connection.get_transaction() is not self._root:
+            raise _ended() if failure is None else _aborted(failure)
         if self.database.is_aborted(connection, failure):
             raise _aborted(failure)
 
     def commit(self) -> None:
-        """Flush, check, and commit; `commit_on` does the last two.
+        """Check, flush, check again and commit; `commit_on` does the last two.
 
         Raises:
             LedgerViolation: the actor ended or broke the transaction; nothing was committed by this call.
@@ -138,18 +142,15 @@ class LedgerTransaction:
             sqlalchemy.exc.DBAPIError: the database refuses what was flushed, or the commit.
         """
         self.check()
+        self.session.flush()
+        self.ending = True
         try:
-            self.session.flush()
-            self.check()
-            self.ending = True
             Session.commit(self.session)
-            self._is_committed = True
         except TransactionAborted as error:
             raise _aborted(self.savepoints.failure) from error
         except TransactionEnded as error:
             raise _ended() from error
-        except InvalidRequestError as error:  # SQLAlchemy's own bookkeeping knows that it is over
-            raise _aborted(self.savepoints.failure) if self.savepoints.failure else _ended() from error
+        self._is_committed = True
 
     def close(self) -> None:
         """Give the connection back; whatever is not committed is rolled back."""
@@ -160,6 +161,7 @@ class LedgerTransaction:
             Session.close(self.session)
         except Exception as error:
             log.info("ledger.close_failed", error=repr(error))
+        self._connection = self._root = None  # no cycle for the garbage collector to find
 
     def _roll_back(self) -> None:
         """Roll back on the driver: SQLAlchemy takes a transaction whose commit failed for a closed one."""
@@ -176,7 +178,7 @@ class LedgerTransaction:
         """Called as the session's connection is about to commit.
 
         Raises:
-            LedgerViolation: it was not the kit that asked for it.
+            LedgerViolation: it was not the kit that asked for it, or the actor broke the transaction.
             TransactionEnded, TransactionAborted, CommitUnknown: see `Database.commit`.
         """
         if not self.ending:
@@ -185,6 +187,7 @@ class LedgerTransaction:
                 "session's connection or transaction; return from the actor and the kit commits"
             )
             raise self.violation
+        self.check()
         self.database.commit(connection, self._token)
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError, InternalError
 from sqlalchemy.orm import Session
 
@@ -59,47 +59,50 @@ def _rollback_as_sql(session: Session) -> None:
     session.connection().exec_driver_sql(" ROLLBACK")
 
 
-REFUSED = [
-    _commit,
-    _rollback,
-    _close,
-    _with,
-    _begin,
-    _commit_transaction,
-    _commit_connection,
-    _commit_as_sql,
-    _rollback_as_sql,
-]
+REFUSED: dict[str, Callable[[Session], None]] = {
+    function.__name__: function
+    for function in (
+        _commit,
+        _rollback,
+        _close,
+        _with,
+        _begin,
+        _commit_transaction,
+        _commit_connection,
+        _commit_as_sql,
+        _rollback_as_sql,
+    )
+}
 
 
-@pytest.mark.parametrize("ends", REFUSED)
-def test_ending_the_transaction_is_refused(jobs: KeyedJobs, ends: Callable[[Session], None]) -> None:
+def test_ending_the_transaction_is_refused(jobs: KeyedJobs) -> None:
     """Whatever would end the transaction raises LedgerViolation with advice; nothing is written."""
 
     @jobs.actor("enter:{one}")
     def act(session: Session, one: str, *_: Any) -> None:
         enter(session, one)
-        ends(session)
+        REFUSED[one](session)
 
-    ended = jobs.run(act, "a")
-    assert isinstance(ended.error, LedgerViolation)
-    assert "return from the actor" in str(ended.error)
+    for how in REFUSED:
+        ended = jobs.run(act, how)
+        assert isinstance(ended.error, LedgerViolation), how
+        assert "return from the actor" in str(ended.error)
     assert (entries(jobs.store), keys(jobs.store)) == ([], [])
 
 
-@pytest.mark.parametrize("ends", REFUSED)
-def test_swallowing_the_refusal_does_not_help(jobs: KeyedJobs, ends: Callable[[Session], None]) -> None:
+def test_swallowing_the_refusal_does_not_help(jobs: KeyedJobs) -> None:
     """An actor that swallows the LedgerViolation and goes on fails all the same: nothing is written."""
 
     @jobs.actor("enter:{one}")
     def act(session: Session, one: str, *_: Any) -> None:
         enter(session, one)
         with suppress(Exception):
-            ends(session)
+            REFUSED[one](session)
         with suppress(Exception):
             enter(session, f"{one} after")
 
-    assert isinstance(jobs.run(act, "a").error, LedgerViolation)
+    for how in REFUSED:
+        assert isinstance(jobs.run(act, how).error, LedgerViolation), how
     assert (entries(jobs.store), keys(jobs.store)) == ([], [])
 
 
@@ -132,16 +135,29 @@ def _driver(session: Session) -> Any:
     return session.connection().connection.dbapi_connection
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_rollback_below_the_session_is_found(jobs: KeyedJobs, goes_on: bool) -> None:
+def _reads(session: Session) -> None:
+    session.execute(text("SELECT count(*) FROM accounts"))
+
+
+def _writes(session: Session) -> None:
+    enter(session, "after")
+
+
+def _stops(session: Session) -> None: ...
+
+
+GOES_ON = [_stops, _reads, _writes]
+
+
+@pytest.mark.parametrize("goes_on", GOES_ON)
+def test_a_rollback_below_the_session_is_found(jobs: KeyedJobs, goes_on: Callable[[Session], None]) -> None:
     """A ROLLBACK on the driver's own connection fails the attempt; what is written after it is undone."""
 
     @jobs.actor("enter:{one}")
     def act(session: Session, one: str, *_: Any) -> None:
         enter(session, one)
         _driver(session).rollback()
-        if goes_on:
-            enter(session, f"{one} after")
+        goes_on(session)
 
     ended = jobs.run(act, "a")
     assert isinstance(ended.error, LedgerViolation)
@@ -149,16 +165,15 @@ def test_a_rollback_below_the_session_is_found(jobs: KeyedJobs, goes_on: bool) -
     assert (entries(jobs.store), keys(jobs.store)) == ([], [])
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_commit_below_the_session_is_found(jobs: KeyedJobs, goes_on: bool) -> None:
+@pytest.mark.parametrize("goes_on", GOES_ON)
+def test_a_commit_below_the_session_is_found(jobs: KeyedJobs, goes_on: Callable[[Session], None]) -> None:
     """A COMMIT on the driver's own connection fails the attempt, and nothing more is written after it."""
 
     @jobs.actor("enter:{one}")
     def act(session: Session, one: str, *_: Any) -> None:
         enter(session, one)
         _driver(session).commit()
-        if goes_on:
-            enter(session, f"{one} after")
+        goes_on(session)
 
     ended = jobs.run(act, "a")
     assert isinstance(ended.error, LedgerViolation)
@@ -215,6 +230,20 @@ def test_a_swallowed_error_of_a_flush_fails_the_attempt(jobs: KeyedJobs) -> None
     assert isinstance(ended.error, LedgerViolation)
     assert "swallowed" in str(ended.error)
     assert keys(jobs.store) == []
+
+
+def test_an_error_swallowed_in_a_hook_of_the_commit_fails_the_attempt(jobs: KeyedJobs) -> None:
+    """A `before_commit` listener runs in the transaction, too: the error that it swallows counts."""
+
+    @jobs.actor("enter:{one}")
+    def act(session: Session, one: str, *_: Any) -> None:
+        @event.listens_for(session, "before_commit")
+        def _before_commit(session: Session) -> None:
+            with suppress(IntegrityError):
+                _fails(session, one)
+
+    assert isinstance(jobs.run(act, "a").error, LedgerViolation)
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
 
 
 def test_an_error_undone_by_a_savepoint_is_healthy(jobs: KeyedJobs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from middleware.effects.arguments import HASH_BYTES, Parameters, args_hash
@@ -30,6 +30,8 @@ def test_a_template_is_filled_in() -> None:
     assert rendered("{a}:{b}", a=True, b=False) == "true:false"
 
 
+@example("a:", "b", "a%3A", "b")
+@example("a:b", "c", "a", "b:c")
 @given(VALUES, VALUES, VALUES, VALUES)
 def test_different_values_make_different_keys(a: Any, b: Any, c: Any, d: Any) -> None:
     """Two jobs share a key only if their values read the same."""
