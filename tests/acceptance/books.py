@@ -12,6 +12,8 @@ from sqlalchemy import Engine, create_engine, text
 
 _ACCOUNTS: Final = 20
 _BALANCE: Final = 1_000_000
+_COSTS: Final = 7
+"""Different ones, so that a wrong one shows in the sums."""
 _TASK: Final = "t"
 
 
@@ -20,21 +22,22 @@ class Books:
 
     Parameters:
         database_url: a migrated database.
-        usages: how many usages to record; usage N belongs to account N mod 20.
+        usages: how many usages to record, numbered from 0.
     """
 
     def __init__(self, database_url: str, usages: int) -> None:
         self._engine: Engine = create_engine(database_url)
-        accounts = [{"id": f"a{n}", "balance": _BALANCE} for n in range(_ACCOUNTS)]
-        rows = [
-            {"task": _TASK, "message": f"m{n}", "account": f"a{n % _ACCOUNTS}", "cost": cost_of(n)}
-            for n in range(usages)
-        ]
+        accounts = (
+            "INSERT INTO accounts (id, balance) SELECT 'a' || n, :balance FROM generate_series(0, :last) n"
+        )
+        recorded = (
+            "INSERT INTO usages (task_id, message_id, account_id, cost) "
+            "SELECT :task, 'm' || n, 'a' || n % :accounts, 1 + n % :costs FROM generate_series(0, :last) n"
+        )
+        shape = {"task": _TASK, "accounts": _ACCOUNTS, "costs": _COSTS}
         with self._engine.begin() as connection:
-            connection.execute(text("INSERT INTO accounts (id, balance) VALUES (:id, :balance)"), accounts)
-            columns = "task_id, message_id, account_id, cost"
-            values = ":task, :message, :account, :cost"
-            connection.execute(text(f"INSERT INTO usages ({columns}) VALUES ({values})"), rows)
+            connection.execute(text(accounts), {"balance": _BALANCE, "last": _ACCOUNTS - 1})
+            connection.execute(text(recorded), {**shape, "last": usages - 1})
 
     def close(self) -> None:
         """Close the connections."""
@@ -55,7 +58,7 @@ class Books:
         assert self.charged() == expected
         owed = Counter[str]()
         for number in expected:
-            owed[f"a{number % _ACCOUNTS}"] += cost_of(number)
+            owed[f"a{number % _ACCOUNTS}"] += 1 + number % _COSTS
         balances = dict(self._rows("SELECT id, balance FROM accounts"))
         assert balances == {f"a{n}": _BALANCE - owed[f"a{n}"] for n in range(_ACCOUNTS)}
 
@@ -66,11 +69,6 @@ class Books:
 
 RecordUsages: TypeAlias = Callable[[int], Books]
 """The fixture of that name."""
-
-
-def cost_of(number: int) -> int:
-    """Return the cost of a usage: not all the same, so that a wrong one shows in the sums."""
-    return 1 + number % 7
 
 
 def charge(number: int) -> Message[Any]:
