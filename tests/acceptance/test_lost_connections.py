@@ -8,7 +8,10 @@ from ..waiting import wait_until
 from .deployment import Deployment, probe, probes
 
 
-@pytest.mark.parametrize("rejections", [0, 1], ids=["completed", "rejected"])
+@pytest.mark.parametrize(
+    "rejections",
+    [pytest.param(1, id="rejected"), pytest.param(0, id="completed", marks=pytest.mark.slow)],
+)
 def test_the_end_of_a_job_of_a_closed_connection_settles_no_other_job(
     deployment: Deployment, rejections: int
 ) -> None:
