@@ -3,11 +3,12 @@
 from deploy.services import docker
 from deploy.services.debian import Debian
 from deploy.services.docker import Docker
+from deploy.services.engine import Engine
 from deploy.services.instance import Instance
 from deploy.services.state import State
 
 
-def provide(instance: Instance) -> Debian | Docker:
+def provide(instance: Instance) -> Engine:
     """The engine of this instance, with what is remembered about it; nothing is started."""
     state = State.load(instance.state_file)
     if state is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from deploy.services import packages, postgresql, rabbitmq
-from deploy.services.engine import SERVICES
+from deploy.services.engine import SERVICES, Engine
 from deploy.services.errors import CannotServe
 from deploy.services.instance import Instance, say
 from deploy.services.state import State
@@ -15,7 +15,7 @@ SUPPORTED_RABBITMQ: Final = (3, 10)
 SUPPORTED_POSTGRESQL: Final = 13
 
 
-class Debian:
+class Debian(Engine):
     """One instance from Debian's packages. Needs root: to install, and to become the services' own users."""
 
     def __init__(self, instance: Instance, state: State) -> None:

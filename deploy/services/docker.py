@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from deploy.services import readiness
 from deploy.services.endpoints import DATABASE, USER
-from deploy.services.engine import SERVICES
+from deploy.services.engine import SERVICES, Engine
 from deploy.services.errors import CannotServe
 from deploy.services.instance import Instance, say
 from deploy.services.state import State
@@ -24,7 +24,7 @@ def engine_answers() -> bool:
     return True
 
 
-class Docker:
+class Docker(Engine):
     """One instance as a Compose project named after it, on ports of its own."""
 
     def __init__(self, instance: Instance, state: State) -> None:

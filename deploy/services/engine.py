@@ -3,11 +3,19 @@
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from deploy.services.state import State
+
 SERVICES: Final = ("rabbitmq", "postgresql")
 
 
 class Engine(Protocol):
-    """Docker or Debian's packages, for one instance. Every method may raise `CannotServe`."""
+    """Docker or Debian's packages, for one instance. Every method may raise `CannotServe`.
+
+    Attributes:
+        state: what is remembered about the instance.
+    """
+
+    state: State
 
     def start(self, services: Sequence[str] = SERVICES) -> None:
         """Start what does not run; return when all of it answers."""
