@@ -19,6 +19,7 @@ from middleware.configuration import (
     DATABASE_URL,
     HTTP_URL,
     INLINE,
+    MANAGEMENT_URL,
     Refusal,
     duration,
     load,
@@ -44,7 +45,7 @@ class Settings(BaseSettings):
     database_url: Annotated[str, DATABASE_URL] = "sqlite:///jobs.sqlite3"
     """`postgresql+psycopg://user:password@host:port/database` or `sqlite:///file`. Defaults to the SQLite
     file `jobs.sqlite3` in the working directory."""
-    management_url: Annotated[str, HTTP_URL] | None = None
+    management_url: Annotated[str, MANAGEMENT_URL] | None = None
     """RabbitMQ's HTTP API with user and password: more counts in `jobsctl queues`, and the start-up check
     of policies. Defaults to none."""
     provider_url: Annotated[str, HTTP_URL] = "http://127.0.0.1:8089"

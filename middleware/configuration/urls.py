@@ -1,0 +1,77 @@
+"""Which addresses may a setting hold? Those that whoever connects to them accepts: one rule for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import httpx
+from pydantic import BeforeValidator
+
+from ..store import Store
+from ..transport.management import Management
+from ..transport.wire import parse_urls
+from .values import Refusal
+
+INLINE: Final = "inline://"
+"""The broker URL that means: in this process, without a server."""
+
+
+def _address(read: Callable[[str], str], rule: str, way_out: str) -> BeforeValidator:
+    """Return a check for what `read` returns without a ValueError."""
+
+    def check(value: object) -> object:
+        try:
+            return read(str(value).strip())
+        except ValueError:
+            raise Refusal(rule, way_out) from None
+
+    return BeforeValidator(check)
+
+
+def _broker(text: str) -> str:
+    if text != INLINE and not parse_urls(text):
+        raise ValueError("no address at all")
+    return ";".join(url.strip() for url in text.split(";") if url.strip())
+
+
+def _database(text: str) -> str:
+    Store(text)  # connects on first use
+    return text
+
+
+def _management(text: str) -> str:
+    Management(text, vhost="/")  # connects when it is asked
+    return _http(text)
+
+
+def _http(text: str) -> str:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise ValueError(str(error)) from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("another scheme, or no host")
+    return text.rstrip("/")
+
+
+BROKER_URL: Final = _address(
+    _broker,
+    f"{INLINE} or amqp://user:password@host:port/vhost, several separated by ';'",
+    f"use {INLINE} to run without a server, or `make services` to get RabbitMQ and a .env file",
+)
+DATABASE_URL: Final = _address(
+    _database,
+    "postgresql+psycopg://user:password@host:port/database or sqlite:///file",
+    "name the driver as shown and, for SQLite, a file (threads do not share a database in memory)",
+)
+MANAGEMENT_URL: Final = _address(
+    _management,
+    "an http:// or https:// URL with a host",
+    "write it like http://user:password@127.0.0.1:15672",
+)
+HTTP_URL: Final = _address(
+    _http,
+    "an http:// or https:// URL with a host",
+    "write it like http://127.0.0.1:8080",
+)
