@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from .surroundings import surroundings
 from .workers import ROOT
 
-_PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 _SECONDS: Final = 100
 
 
 def run(*words: str, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a module with this interpreter; it is told `settings` and nothing of the developer's own."""
-    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return subprocess.run(
         [sys.executable, "-m", *words],
         cwd=ROOT,
-        env={**passed_on, "COLUMNS": "120", "JOBS_ENV_FILE": "", **settings},
+        env=surroundings(COLUMNS="120", **settings),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

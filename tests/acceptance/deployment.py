@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,10 +17,9 @@ from middleware import QuorumBroker
 from ..rabbit import Rabbit
 from ..waiting import wait_until
 from .seen import Gates, Seen
+from .surroundings import surroundings
 from .workers import Worker
 
-# What a command needs of the machine; everything else in the developer's environment is theirs.
-_PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 _ROUNDS: Final = 5
 
 
@@ -59,16 +57,13 @@ class Deployment:
 
     def environment(self, **settings: str) -> dict[str, str]:
         """Return what a command of this deployment is told; `settings` are added or replace others."""
-        passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return {
-            **passed_on,
-            "JOBS_ENV_FILE": "",
+        own = {
             "JOBS_BROKER_URL": self.rabbit.url,
             "JOBS_DATABASE_URL": self.database_url,
             "JOBS_MANAGEMENT_URL": self.rabbit.management_url,
             "PROBE_FOLDER": str(self.folder),
-            **settings,
         }
+        return surroundings(**(own | settings))
 
     # --- running ---
 
