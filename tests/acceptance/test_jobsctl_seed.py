@@ -37,11 +37,11 @@ def test_seed_writes_what_it_says(tmp_path: Path) -> None:
     assert usages == [(f"m{number}", f"account-{(number - 1) % 3 + 1}") for number in range(1, 8)]
 
 
-def test_seed_again_changes_nothing(database: str) -> None:
+def test_seed_again_changes_nothing(postgresql_url: str) -> None:
     """A second run adds only what is missing: balances that were spent stay spent."""
-    settings = {"JOBS_DATABASE_URL": database}
+    settings = {"JOBS_DATABASE_URL": postgresql_url}
     succeed("seed", "--accounts", "2", "--usages", "1500", settings=settings)
-    engine = create_engine(database)
+    engine = create_engine(postgresql_url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET balance = 7 WHERE id = 'account-1'"))
     output = succeed("seed", "--accounts", "3", "--usages", "1501", settings=settings)
