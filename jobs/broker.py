@@ -22,16 +22,20 @@ def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
         AgeLimit(),  # first: a job past its max_age is skipped before anything is spent on it
         CurrentMessage(),  # everything below, and the actor, may ask which message this is
         TimeLimits(),  # inside the ledger: an interrupt ends the actor, never a commit
-        Ledger(store, wait=settings.ledger_wait),  # around the actor: its commit can fail the job
+        Ledger(  # around the actor: its commit can fail the job
+            store,
+            wait=settings.ledger_wait,
+            grace=settings.shutdown_grace,
+        ),
         Callbacks(),  # on_success and on_failure of actors without a key
         Pipelines(),  # the next step of a pipeline of actors without a key
         AsyncIO(),  # the event loop of async actors
-        Failures(  # last, so its `after` comes first: the outcome is decided before anybody reads it
+        Failures(  # below all that hear how a job ended: its `after` comes first and decides the outcome
             max_retries=settings.max_retries,
             min_backoff=settings.min_backoff,
             max_backoff=settings.max_backoff,
         ),
-        Shutdown(grace=settings.shutdown_grace),  # stops fetching and returns what has not begun
+        Shutdown(grace=settings.shutdown_grace),  # interrupts what still runs after the grace
     ]
 
 

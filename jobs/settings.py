@@ -57,14 +57,15 @@ class Settings(BaseSettings):
     max_delay: Long = timedelta(days=30)
     """The longest delay a job may be sent with; the delay queues follow from it. Defaults to 30 days."""
     payload_limit: Annotated[int, whole_number(1024, 16 * 1024 * 1024, "of bytes")] = 64 * 1024
-    """Bytes that a message's body may have. Defaults to 65,536 (64 KiB)."""
+    """Bytes of JSON that a job's arguments may take together. Defaults to 65,536 (64 KiB)."""
 
     # Running
     inline_threads: Annotated[int, whole_number(1, 64)] = 8
     """Worker threads of the inline broker. Defaults to 8; `dramatiq --threads` decides for RabbitMQ."""
     shutdown_grace: Short = timedelta(seconds=25)
-    """How long a job may go on after the worker was told to stop, or after its time limit, before the
-    process ends. Defaults to 25 s, below the 30 s that Kubernetes grants."""
+    """How long running jobs may go on after the worker was told to stop; then they are interrupted and
+    returned. Also what a job is granted beyond its time limit before the database ends its transaction.
+    Defaults to 25 s, below the 30 s that Kubernetes grants."""
     broker_consumer_timeout: Long = timedelta(minutes=30)
     """The broker's own `consumer_timeout`: after that long without an acknowledgement it closes the channel.
     Defaults to 30 minutes, the broker's default."""
@@ -79,7 +80,9 @@ class Settings(BaseSettings):
 
     # Database
     database_pool_size: Annotated[int, whole_number(1, 200)] = 16
-    """Connections a process may hold; at least its worker threads. Defaults to 16."""
+    """Connections that a process keeps open for its threads; at least as many as it has worker threads.
+    While all are in use SQLAlchemy opens up to 10 more, and the event loop of async actors has a pool of
+    the same size for itself. Defaults to 16."""
     ledger_wait: Short = timedelta(seconds=1)
     """How long a job waits for a running twin with the same idempotency key before it is put off.
     Defaults to 1 s."""

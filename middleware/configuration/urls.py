@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlsplit
 
-import httpx
 from pydantic import BeforeValidator
 
 from ..store import Store
@@ -18,12 +18,12 @@ INLINE: Final = "inline://"
 
 
 def _address(read: Callable[[str], str], rule: str, way_out: str) -> BeforeValidator:
-    """Return a check for what `read` returns without a ValueError."""
+    """Return a check for what `read` takes, and whose result it returns."""
 
     def check(value: object) -> object:
         try:
             return read(str(value).strip())
-        except ValueError:
+        except (ValueError, SyntaxError):  # the second by pika, of options that it reads as Python
             raise Refusal(rule, way_out) from None
 
     return BeforeValidator(check)
@@ -46,12 +46,9 @@ def _management(text: str) -> str:
 
 
 def _http(text: str) -> str:
-    try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL as error:
-        raise ValueError(str(error)) from None
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError("another scheme, or no host")
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("another scheme, no host, or no port")
     return text.rstrip("/")
 
 
