@@ -9,10 +9,11 @@ from typing import Any
 
 import httpx
 
+from middleware.observe import UNFINISHED
 from middleware.transport.delivery import Delivery
 from middleware.transport.evidence import ATTEMPT, HISTORY, KIND, REASON, describe, type_name
 from middleware.transport.memory import DeadLetter
-from middleware.transport.outcome import Outcome, Retry, Snoozed
+from middleware.transport.outcome import Outcome, Retry
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Observed:
         self.endings[outcome.name] += 1
         if isinstance(outcome, Retry):
             self.retries[delivery.queue_name, outcome.kind, cause(outcome.error)] += 1
-        elif not isinstance(outcome, Snoozed):
+        if not isinstance(outcome, UNFINISHED):
             self.ended += 1
 
     def retries_on(self, queue: str) -> int:

@@ -17,8 +17,8 @@ from rich.console import Console
 from jobs import ask_provider, charge_credit, store
 from jobs.sample import write_sample
 from jobs.settings import get_settings
-from middleware.cli.follow import Follower
 from middleware.errors import JobsError
+from middleware.observe import Follower
 from middleware.store import migrate
 from middleware.transport.inline import InlineBroker
 
@@ -70,7 +70,7 @@ def _submit_and_follow(console: Console, workload: Workload) -> tuple[list[Lette
     submitted = broker.enqueue_many([ask_provider.message(prompt) for prompt in workload.prompt_ids()])
     submitted += broker.enqueue_many([charge_credit.message(*charge) for charge in workload.charges()])
     with track(console, "jobs", len(submitted)) as show:
-        for delivery, outcome in follower.outcomes(len(submitted), PATIENCE):
+        for delivery, outcome in follower.outcomes(submitted, PATIENCE):
             observed.note(delivery, outcome)
             show(observed.ended)
     broker.join_all(PATIENCE)

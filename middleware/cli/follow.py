@@ -1,74 +1,28 @@
-"""How did the jobs end that this process sent and runs itself?"""
+"""How is somebody told what became of the jobs that a command sent and runs itself?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import timedelta
-from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any
 
-from dramatiq import Broker
+from dramatiq import Message
 from dramatiq.errors import Retry as RetryRequested
-from dramatiq.middleware import Middleware
 
 from ..durations import format_duration
 from ..errors import JobFailure
-from ..transport.broker import JobBroker
-from ..transport.delivery import Delivery
+from ..observe import Follower
 from ..transport.evidence import describe, type_name
 from ..transport.outcome import Completed, Dead, Discarded, Duplicate, Outcome, Retry, Returned, Snoozed
-from .problems import CommandFailed
-
-UNFINISHED: Final = (Retry, Snoozed, Returned)
-"""Outcomes of a delivery that leave the job in the system."""
 
 
-class Follower(Middleware):
-    """Watches an inline broker's deliveries.
-
-    Parameters:
-        broker: the inline broker; the follower joins its middleware.
-    """
-
-    def __init__(self, broker: JobBroker) -> None:
-        self._settled: SimpleQueue[tuple[Delivery, Outcome]] = SimpleQueue()
-        broker.add_middleware(self)
-
-    def after_ack(self, broker: Broker, message: Any) -> None:
-        """Pass on what was settled; Dramatiq calls this once per delivery."""
-        if isinstance(message, Delivery) and message.outcome is not None:
-            self._settled.put((message, message.outcome))
-
-    after_nack = after_ack
-
-    def outcomes(self, jobs: int, patience: timedelta | None = None) -> Iterator[tuple[Delivery, Outcome]]:
-        """Yield each delivery with its outcome as it is settled, until so many jobs have ended.
-
-        Parameters:
-            jobs: how many jobs to wait for.
-            patience: how long to wait for the next outcome; None waits as long as it takes.
-
-        Raises:
-            CommandFailed: no delivery was settled for so long.
-        """
-        seconds = None if patience is None else patience.total_seconds()
-        while jobs > 0:
-            try:
-                delivery, outcome = self._settled.get(timeout=seconds)
-            except Empty:
-                raise CommandFailed(
-                    f"expected {jobs} more jobs to end, got: no outcome for {seconds:g} s"
-                ) from None
-            jobs -= not isinstance(outcome, UNFINISHED)
-            yield delivery, outcome
-
-    def wait(self, jobs: int, report: Callable[[str], None]) -> bool:
-        """Report every outcome until so many jobs have ended; return whether none of them died."""
-        alive = True
-        for delivery, outcome in self.outcomes(jobs):
-            report(f"{delivery.message_id} {tell(delivery.attempt, outcome)}")
-            alive = alive and not isinstance(outcome, Dead)
-        return alive
+def follow(follower: Follower, sent: Iterable[Message[Any]], report: Callable[[str], None]) -> bool:
+    """Report every outcome of these jobs until all of them have ended; return whether none of them died."""
+    alive = True
+    for delivery, outcome in follower.outcomes(sent):
+        report(f"{delivery.message_id} {tell(delivery.attempt, outcome)}")
+        alive = alive and not isinstance(outcome, Dead)
+    return alive
 
 
 def tell(attempt: int, outcome: Outcome) -> str:

@@ -10,14 +10,22 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-from dramatiq.errors import BrokerConnectionError
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from ..errors import ConfigurationError, DeclarationError, JobsError, PayloadError, UnknownQueue
+from ..errors import (
+    ConfigurationError,
+    DeclarationError,
+    EnqueueError,
+    JobsError,
+    PayloadError,
+    UnknownQueue,
+)
+from ..transport.wire import WireError
 
 BAD_INPUT: Final = 2
 FAILED: Final = 1
 _UNDEFINED_TABLE: Final = "42P01"  # PostgreSQL's SQLSTATE for a table that is not there
+_AWAY: Final = "cannot connect to RabbitMQ"  # how a send's reason begins when there is no connection
 
 
 class BadInput(JobsError):
@@ -28,7 +36,7 @@ class CommandFailed(JobsError):
     """The command understood and tried; the text says what came out."""
 
 
-EXPECTED: Final = (JobsError, BrokerConnectionError, DBAPIError)
+EXPECTED: Final = (JobsError, DBAPIError)
 """What `explain` has words for."""
 
 
@@ -36,7 +44,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     """Return the text for a person, and the exit code."""
     if isinstance(error, (BadInput, ConfigurationError, DeclarationError, PayloadError, UnknownQueue)):
         return str(error), BAD_INPUT
-    if isinstance(error, BrokerConnectionError):
+    if isinstance(error, WireError) or (isinstance(error, EnqueueError) and _AWAY in str(error)):
         return f"{error}; check JOBS_BROKER_URL, or start a broker with `make services`", FAILED
     if isinstance(error, DBAPIError):
         return _explain_database(error), FAILED

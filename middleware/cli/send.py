@@ -8,10 +8,13 @@ from typing import Annotated, Final
 import typer
 
 from ..durations import parse_duration
+from ..observe import Follower
+from ..transport.broker import JobBroker
+from ..transport.inline import InlineBroker
 from .actors import find_actor
 from .application import load_application
 from .arguments import read_arguments
-from .follow import Follower
+from .follow import follow
 from .problems import BadInput
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -32,11 +35,26 @@ def send(
     args, keywords = read_arguments(actor, words or (), kwargs)
     delay_ms = _read_delay(delay)
     messages = [actor.message(*args, **keywords) for _ in range(count)]
-    follower = Follower(broker) if broker.is_inline else None
+    follower = Follower(broker) if isinstance(broker, InlineBroker) else None
     for message in broker.enqueue_many(messages, delay_ms=delay_ms):
         typer.echo(message.message_id)
-    if follower is not None and not follower.wait(count, report=typer.echo):
+    if follower is None:
+        return
+    alive = follow(follower, messages, report=typer.echo)
+    _tell_what_is_left(broker)
+    if not alive:
         raise typer.Exit(1)
+
+
+def _tell_what_is_left(broker: JobBroker) -> None:
+    """Say what the end of this process does to the jobs that the followed ones sent."""
+    counts = [broker.queue_counts(name) for name in broker.specs]
+    left = sum((each.waiting or 0) + (each.active or 0) + (each.delayed or 0) for each in counts)
+    if left:
+        typer.echo(
+            f"jobsctl: jobs that these sent and that have not ended: {left}; they go with this process",
+            err=True,
+        )
 
 
 def _read_delay(text: str | None) -> int | None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
+import dramatiq
 import pytest
 from dramatiq.errors import Retry as RetryRequested
 
-from middleware import BusinessReject
-from middleware.cli.follow import tell
+from middleware import BusinessReject, Failures, InlineBroker, Invalid, Queue
+from middleware.cli.follow import follow, tell
+from middleware.observe import Follower, Stuck
 from middleware.transport.outcome import (
     COMPLETED,
     DISCARDED,
@@ -42,3 +45,64 @@ from middleware.transport.outcome import (
 def test_every_outcome_has_words(outcome: Outcome, words: str) -> None:
     """Each outcome is told in one line with what led to it."""
     assert tell(2, outcome) == words
+
+
+@pytest.fixture
+def broker() -> Iterator[InlineBroker]:
+    broker = InlineBroker(
+        queues=[Queue(name="critical")],
+        middleware=[Failures(min_backoff=timedelta(milliseconds=1), max_backoff=timedelta(milliseconds=1))],
+    )
+    yield broker
+    broker.close()
+
+
+def test_the_jobs_that_a_job_sends_are_passed_over(broker: InlineBroker) -> None:
+    """A job is followed to its own end, over its retries, however many jobs it sent end before."""
+    attempts: list[int] = []
+
+    @dramatiq.actor(queue_name="critical", broker=broker)
+    def child() -> None:
+        raise Invalid("not the one that was sent by hand")
+
+    @dramatiq.actor(queue_name="critical", broker=broker)
+    def parent() -> None:
+        for _ in range(5):
+            child.send()
+        attempts.append(1)
+        if len(attempts) < 3:
+            raise RetryRequested("not yet", delay=300)
+
+    told: list[str] = []
+    follower = Follower(broker)
+    sent = [parent.send()]
+    assert follow(follower, sent, told.append)
+    assert [line.split(" ", 1)[1] for line in told] == [
+        "attempt 1 failed (transient: not yet), again in 300ms",
+        "attempt 2 failed (transient: not yet), again in 300ms",
+        "completed on attempt 3",
+    ]
+
+
+def test_a_dead_letter_is_told(broker: InlineBroker) -> None:
+    """Following says so when one of the jobs died."""
+
+    @dramatiq.actor(queue_name="critical", broker=broker)
+    def odd(number: int) -> None:
+        if number % 2:
+            raise Invalid("odd")
+
+    follower = Follower(broker)
+    assert not follow(follower, broker.enqueue_many([odd.message(1), odd.message(2)]), lambda line: None)
+
+
+def test_patience_ends(broker: InlineBroker) -> None:
+    """A job that makes no step for longer than the patience is an error that counts what is left."""
+
+    @dramatiq.actor(queue_name="critical", broker=broker)
+    def later() -> None: ...
+
+    follower = Follower(broker)
+    sent = [later.send_with_options(delay=60_000)]
+    with pytest.raises(Stuck, match=r"expected 1 more jobs to end, got: no outcome for 0\.1 s"):
+        list(follower.outcomes(sent, timedelta(milliseconds=100)))
