@@ -18,10 +18,19 @@ from dramatiq.middleware import Interrupt
 _set_async_exc: Final = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
-class _Armed:
-    __slots__ = ("deadline", "fired")
+class Armed:
+    """A stretch of one thread's work that may be interrupted; what `arm` returned is what ends it.
 
-    def __init__(self, deadline: float) -> None:
+    Attributes:
+        thread_id: the thread.
+        deadline: on the monotonic clock.
+        fired: which interrupt was raised, if any; one at most.
+    """
+
+    __slots__ = ("deadline", "fired", "thread_id")
+
+    def __init__(self, thread_id: int, deadline: float) -> None:
+        self.thread_id = thread_id
         self.deadline = deadline
         self.fired: type[Interrupt] | None = None
 
@@ -31,35 +40,35 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._armed: dict[int, _Armed] = {}
+        self._armed: dict[int, Armed] = {}
 
-    def arm(self, thread_id: int, seconds: float) -> None:
+    def arm(self, thread_id: int, seconds: float) -> Armed:
         """Allow interrupts of a thread and set its deadline, in seconds from now."""
-        armed = _Armed(time.monotonic() + seconds)
+        armed = Armed(thread_id, time.monotonic() + seconds)
         with self._lock:
             self._armed[thread_id] = armed
+        return armed
 
-    def is_armed(self, thread_id: int) -> bool:
-        """Whether a thread may be interrupted now."""
-        return thread_id in self._armed
-
-    def disarm(self, thread_id: int) -> None:
-        """Forbid interrupts of a thread; nothing is pending in it afterwards.
+    def disarm(self, armed: Armed) -> None:
+        """Forbid what `arm` allowed; nothing is pending in the thread afterwards.
 
         Raises:
             Interrupt: it was interrupted in the last moment: the job counts as interrupted.
         """
-        fired = self.withdraw(thread_id)
+        fired = self.withdraw(armed)
         if fired is not None:
             raise fired()
 
-    def withdraw(self, thread_id: int) -> type[Interrupt] | None:
-        """Forbid interrupts of a thread, drop a pending one, and return which one was raised, if any."""
+    def withdraw(self, armed: Armed) -> type[Interrupt] | None:
+        """Forbid what `arm` allowed, drop a pending interrupt, and return which one was raised, if any.
+
+        A coroutine that ends late does not touch what its thread is doing by then.
+        """
         with self._lock:
-            armed = self._armed.pop(thread_id, None)
-            if armed is None or armed.fired is None:
-                return None
-            _set_async_exc(ctypes.c_ulong(thread_id), None)
+            if self._armed.get(armed.thread_id) is armed:
+                del self._armed[armed.thread_id]
+                if armed.fired is not None:
+                    _set_async_exc(ctypes.c_ulong(armed.thread_id), None)
             return armed.fired
 
     def fire_due(self, interrupt: type[Interrupt]) -> list[int]:
@@ -71,7 +80,7 @@ class Interrupts:
         """Interrupt every thread that may be interrupted; return their ids."""
         return self._fire(interrupt, lambda _armed: True)
 
-    def _fire(self, interrupt: type[Interrupt], due: Callable[[_Armed], bool]) -> list[int]:
+    def _fire(self, interrupt: type[Interrupt], due: Callable[[Armed], bool]) -> list[int]:
         hit = []
         with self._lock:
             for thread_id, armed in self._armed.items():

@@ -65,7 +65,8 @@ def decide(error: BaseException, *, retries: int, policy: RetryPolicy, throws: A
     """
     if isinstance(error, Snooze):
         return Snoozed(error.delay, str(error))
-    if isinstance(error, ShutdownInterrupt):
+    # Dramatiq wraps the interrupt of a coroutine that does not end when it is cancelled.
+    if isinstance(error, ShutdownInterrupt) or isinstance(error.__cause__, ShutdownInterrupt):
         return RETURNED
     kind = classify(error, throws)
     if not kind.is_retried or not _allows(policy, retries, error):

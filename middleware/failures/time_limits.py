@@ -8,6 +8,7 @@ interrupted.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from dramatiq import Actor, Broker, Worker
@@ -50,44 +51,40 @@ class TimeLimits(Middleware):
         def sync(function: Function) -> Function:
             def limited(*args: Any, **kwargs: Any) -> Any:
                 delivery = current_delivery()
-                if delivery is None or self._is_nested(delivery):
+                if delivery is None or delivery.is_limited:
                     return function(*args, **kwargs)
-                return self._run(function, args, kwargs, seconds(delivery))
+                return self._run(delivery, seconds(delivery), lambda: function(*args, **kwargs))
 
             return limited
 
         def coroutine(function: Coroutine) -> Coroutine:
             async def limited(*args: Any, **kwargs: Any) -> Any:
                 delivery = current_delivery()
-                if delivery is None or self._is_nested(delivery):
+                if delivery is None or delivery.is_limited:
                     return await function(*args, **kwargs)
-                thread_id = delivery.thread_id
-                self.interrupts.arm(thread_id, seconds(delivery))
+                delivery.is_limited = True
+                armed = self.interrupts.arm(delivery.thread_id, seconds(delivery))
                 try:
                     result = await function(*args, **kwargs)
                 except BaseException:
-                    self.interrupts.withdraw(thread_id)
+                    self.interrupts.withdraw(armed)
                     raise
-                self.interrupts.disarm(thread_id)
+                self.interrupts.disarm(armed)
                 return result
 
             return limited
 
         wrap(actor, sync=sync, coroutine=coroutine)
 
-    def _is_nested(self, delivery: Delivery) -> bool:
-        """Whether an actor of this thread calls another one directly: the outer limit holds."""
-        return self.interrupts.is_armed(delivery.thread_id)
-
-    def _run(self, function: Function, args: Any, kwargs: Any, seconds: float) -> Any:
-        thread_id = threading.get_ident()
-        self.interrupts.arm(thread_id, seconds)
+    def _run(self, delivery: Delivery, seconds: float, call: Callable[[], Any]) -> Any:
+        delivery.is_limited = True
+        armed = self.interrupts.arm(threading.get_ident(), seconds)
         try:
-            result = function(*args, **kwargs)
+            result = call()
         except BaseException:
-            self.interrupts.withdraw(thread_id)
+            self.interrupts.withdraw(armed)
             raise
-        self.interrupts.disarm(thread_id)
+        self.interrupts.disarm(armed)
         return result
 
     def after_process_boot(self, broker: Broker) -> None:

@@ -14,18 +14,17 @@ from typing import Any
 
 import dramatiq
 from dramatiq import Actor, Message, Worker
-from dramatiq.common import q_name
 from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, MiddlewareError, Pipelines, SkipMessage
 
-from ..errors import NotEnqueued, PayloadError, UnknownQueue
+from ..errors import DeclarationError, NotEnqueued
+from .copies import Copies
 from .counts import QueueCounts
-from .declaring import by_name, check_actor, known, parameters_of
+from .declaring import by_name, check_actor
 from .delivery import Delivery, set_current_delivery
 from .hooks import Hooks
-from .ladder import levels_for, ticks_for
+from .ladder import levels_for
 from .outcome import RETURNED, Dead, Outcome
-from .payload import check_payload
-from .publication import DELAYED, READY, Publication
+from .outgoing import Outgoing
 from .queues import Queue
 from .sending import Outbound, send
 from .settlement import Settlement
@@ -62,18 +61,23 @@ class JobBroker(dramatiq.Broker):
         self._hooks = Hooks([])
         self._collecting = threading.local()
         self._publish_timeout = publish_timeout
-        self._max_delay = max_delay
-        self._payload_limit = payload_limit
+        self._outgoing = Outgoing(self.specs, max_delay, payload_limit)
         self.levels = levels_for(max_delay)
         self.use_outbound(outbound)
         super().__init__(middleware=middleware)
         self._hooks = Hooks(self.middleware)
+        if not self._hooks.named("decide"):
+            raise DeclarationError(
+                "expected the middleware list to hold one that decides outcomes, got: none; add Failures()"
+            )
         self.actor_options.add("snapshots")
 
     def use_outbound(self, outbound: Outbound) -> None:
         """Publish through `outbound` from now on."""
         self._outbound = outbound
-        self.settlement = Settlement(outbound, self._decide, self._publication, 2**self.levels - 1)
+        self.settlement = Settlement(
+            outbound, self._decide, Copies(self._outgoing.publication, 2**self.levels - 1)
+        )
 
     # --- declaring ---
 
@@ -146,12 +150,17 @@ class JobBroker(dramatiq.Broker):
             NotEnqueued, EnqueueUnknown: as `enqueue`; `refused` and `unknown` list the jobs concerned.
         """
         messages = list(messages)
-        for message in messages:
-            self._check(message)
         publications = []
-        for message in messages:
-            self.emit_before("enqueue", message, delay_ms)
-            publications.append(self._publication(message, delay_ms))
+        try:
+            for message in messages:
+                self._check(message)
+            for message in messages:
+                self.emit_before("enqueue", message, delay_ms)
+                publications.append(self._outgoing.publication(message, delay_ms))
+            self.begin_sending()
+        except NotEnqueued as error:
+            error.refused = messages  # one is wrong, none is stored
+            raise
         if publications:
             send(self._outbound, messages, publications, self._publish_timeout)
         for message in messages:
@@ -164,56 +173,14 @@ class JobBroker(dramatiq.Broker):
         for _middleware, check in self._hooks.named("check_message"):
             check(self, message)
         self.emit_before("enqueue", message, delay_ms)
-        self._publication(message, delay_ms)
+        self._outgoing.publication(message, delay_ms)
         following.append((message, delay_ms))
         self.emit_after("enqueue", message, delay_ms)
 
     def _check(self, message: Message[Any]) -> None:
-        actor = self.actors.get(message.actor_name)  # a publisher need not know the actor's code
-        check_payload(
-            message,
-            limit=self._payload_limit,
-            snapshots=actor.options.get("snapshots", ()) if actor else (),
-            names=parameters_of(actor) if actor else (),
-        )
+        self._outgoing.check(message, self.actors.get(message.actor_name))
         for _middleware, check in self._hooks.named("check_message"):
             check(self, message)
-
-    def _publication(self, message: Message[Any], delay_ms: int | None) -> Publication:
-        queue = q_name(message.queue_name)
-        if queue not in self.specs:
-            raise UnknownQueue(
-                f"message {message.message_id}: expected its queue to be one of {known(self.specs)}, "
-                f"got: {message.queue_name!r}; declare a Queue of that name"
-            )
-        ticks = self._ticks(message, delay_ms)
-        try:
-            body = message.encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise PayloadError(
-                f"actor {message.actor_name!r}: expected the message to be plain JSON; {error}"
-            ) from error
-        return Publication(
-            queue=queue,
-            place=DELAYED if ticks else READY,
-            body=body,
-            message_id=message.message_id,
-            actor=message.actor_name,
-            timestamp=message.message_timestamp // 1000,
-            ticks=ticks,
-        )
-
-    def _ticks(self, message: Message[Any], delay_ms: int | None) -> int:
-        if not delay_ms:
-            return 0
-        longest = self._max_delay / timedelta(milliseconds=1)
-        if not 0 < delay_ms <= longest:
-            raise NotEnqueued(
-                f"message {message.message_id}: expected delay to be between 0 and JOBS_MAX_DELAY "
-                f"({longest:.0f} ms), got: {delay_ms} ms; raise the setting or schedule it later",
-                refused=[message],
-            )
-        return ticks_for(timedelta(milliseconds=delay_ms))
 
     # --- a job's way out ---
 
@@ -231,6 +198,8 @@ class JobBroker(dramatiq.Broker):
             except MiddlewareError:
                 raise
             except Exception:
+                if signal == "declare_actor":
+                    raise  # an actor without its ledger or time limit must not run
                 self.logger.critical(
                     "Unexpected failure in before_%s of %r.", signal, middleware, exc_info=True
                 )
@@ -288,6 +257,9 @@ class JobBroker(dramatiq.Broker):
         return Dead("unexpected", error)
 
     # --- what each broker does in its own way ---
+
+    def begin_sending(self) -> None:
+        """Do what has to be done before the first job can be stored; raises NotEnqueued if that fails."""
 
     def prepare(self, worker: Worker) -> None:
         """Check what a worker needs; raises SystemExit after one clear line if it must not start."""

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pika
+import pika.exceptions
 from pika.channel import Channel
 
 from . import topology
 from .publication import DEAD, DELAYED, Publication, Result, Ticket
-from .wire import ChannelClosed, Wire, closed_channel
+from .wire import ChannelClosed, Wire, WireError, closed_channel
 
 _TOO_LARGE = re.compile(r"message size (\d+) (?:is )?larger than (?:configured )?max size (\d+)")
 _NO_EXCHANGE = re.compile(r"no exchange '([^']+)'")
@@ -47,7 +48,6 @@ class ConfirmChannel:
         self, wire: Wire, on_unroutable: Callable[[Ticket], None], on_closed: Callable[[ChannelClosed], None]
     ) -> None:
         self.in_flight: dict[int, Ticket] = {}
-        self._by_id: dict[str, Ticket] = {}
         self._on_unroutable = on_unroutable
         self._on_closed = on_closed
         self._next_tag = 1
@@ -64,16 +64,22 @@ class ConfirmChannel:
         exchange, key = route_of(publication)
         # pika writes all frames of a message or, if it cannot encode one, none: only a written message
         # has a number. Its confirm cannot come before the next pump.
-        self._channel.basic_publish(
-            exchange, key, publication.body, properties_of(publication), mandatory=True
-        )
+        properties = properties_of(publication, self._next_tag)
+        try:
+            self._channel.basic_publish(exchange, key, publication.body, properties, mandatory=True)
+        except pika.exceptions.AMQPError as error:  # the channel or connection is closed: nothing was written
+            raise WireError(f"not written: {error!r}") from error
+        except Exception as error:
+            ticket.end(Result.REFUSED, f"cannot be encoded: {error!r}")
+            return
         self.in_flight[self._next_tag] = ticket
         self._next_tag += 1
-        self._by_id[publication.message_id] = ticket
 
     def _returned(self, _channel: Channel, method: Any, properties: Any, _body: bytes) -> None:
         """Note that nobody wanted it; the broker sends this before the confirm of the same message."""
-        ticket = self._by_id.get(properties.message_id)
+        # By its number: the message id does not tell two publishes of one message apart.
+        number = properties.correlation_id
+        ticket = self.in_flight.get(int(number)) if number else None
         if ticket is not None:
             ticket.returned = True
             ticket.reason = f"unroutable: {method.reply_code} {method.reply_text}"
@@ -92,7 +98,6 @@ class ConfirmChannel:
         ticket = self.in_flight.pop(tag, None)
         if ticket is None:
             return
-        self._by_id.pop(ticket.publication.message_id, None)
         if not acked:
             ticket.end(
                 Result.REFUSED,
@@ -108,23 +113,38 @@ class ConfirmChannel:
     def _closed(self, _channel: Channel, reason: BaseException) -> None:
         closed = closed_channel(reason)
         self.is_open = False
-        lost, self.in_flight = list(self.in_flight.values()), {}
-        self._by_id.clear()
-        for ticket in lost:
-            self._judge(ticket, closed, alone=len(lost) == 1)
+        if closed.code == 0:
+            self.lose(closed.text)
+        else:
+            lost, self.in_flight = list(self.in_flight.values()), {}
+            self._blame(lost, closed)
         self._on_closed(closed)
 
-    def _judge(self, ticket: Ticket, closed: ChannelClosed, *, alone: bool) -> None:
-        """Tell a ticket what a closed channel means for it: refused if it is the cause, else unknown."""
-        if closed.code == 0:
-            ticket.end(Result.UNKNOWN, f"the connection went before the confirm: {closed.text}")
-        elif alone and _NO_EXCHANGE.search(closed.text) and not ticket.redeclared:
-            ticket.returned = False
-            self._on_unroutable(ticket)
-        elif alone or is_too_large(ticket, closed):
-            ticket.end(Result.REFUSED, f"the broker refused it: {closed}")
-        else:
-            ticket.end(Result.UNKNOWN, f"another message closed the channel before the confirm: {closed}")
+    def lose(self, reason: str) -> None:
+        """The connection went: whatever is in flight may be stored or not."""
+        lost, self.in_flight = list(self.in_flight.values()), {}
+        for ticket in lost:
+            ticket.end(Result.UNKNOWN, f"the connection went before the confirm: {reason}")
+
+    def _blame(self, lost: list[Ticket], closed: ChannelClosed) -> None:
+        """Tell tickets what a closed channel means: refused for the certain cause, unknown for the others."""
+        suspects = _suspects(lost, closed)
+        for ticket in lost:
+            is_cause = is_too_large(ticket, closed) or suspects == [ticket]
+            if is_cause and _NO_EXCHANGE.search(closed.text) and not ticket.redeclared:
+                self._on_unroutable(ticket)
+            elif is_cause:
+                ticket.end(Result.REFUSED, f"the broker refused it: {closed}")
+            else:
+                ticket.end(Result.UNKNOWN, f"another message closed the channel before the confirm: {closed}")
+
+
+def _suspects(lost: list[Ticket], closed: ChannelClosed) -> list[Ticket]:
+    """Return the tickets that can have closed a channel."""
+    missing = _NO_EXCHANGE.search(closed.text)
+    if missing is None:
+        return lost
+    return [ticket for ticket in lost if route_of(ticket.publication).exchange == missing[1]]
 
 
 def is_too_large(ticket: Ticket, closed: ChannelClosed) -> bool:
@@ -139,9 +159,15 @@ def size_limit(closed: ChannelClosed) -> int | None:
     return int(match[2]) if match else None
 
 
-def properties_of(publication: Publication) -> pika.BasicProperties:
-    """Return the AMQP properties: for people who look with RabbitMQ's own tools."""
+def properties_of(publication: Publication, number: int) -> pika.BasicProperties:
+    """Return the AMQP properties: for people who look with RabbitMQ's own tools.
+
+    Parameters:
+        publication: to be written.
+        number: of the publish on its channel; an unroutable message comes back with it.
+    """
     return pika.BasicProperties(
+        correlation_id=str(number),
         content_type="application/json",
         delivery_mode=_PERSISTENT,
         message_id=publication.message_id,

@@ -259,6 +259,7 @@ class QueueConsumer(Consumer):
 
     def _lose(self, reason: str) -> None:
         self._reconnect.lost(reason)
+        self._not_before = time.monotonic() + self._reconnect.pause()
         self._drop(reason)
         self._close_wire()
 

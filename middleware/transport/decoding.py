@@ -7,7 +7,6 @@ any protection, and one wrong type there ends a worker thread.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -82,10 +81,8 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
-    """A finite number above zero, or infinity, which Dramatiq takes as no limit."""
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value) and value > 0
-    )
+    """A number above zero, or infinity, which Dramatiq takes as no limit; NaN is above nothing."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _is_wait(value: object) -> bool:
@@ -128,7 +125,12 @@ _OPTIONS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
 _FORBIDDEN: Final = ("throws", "retry_when")
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
+def check_options(options: dict[str, Any]) -> None:
+    """Check the options that Dramatiq and the kit read from a message.
+
+    Raises:
+        Undecodable: names option, rule and value.
+    """
     for name in _FORBIDDEN:
         if options.get(name) is not None:
             raise Undecodable(
@@ -138,5 +140,9 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
         value = options.get(name)
         if value is not None and not holds(value):
             raise Undecodable(f"expected option {name} to be {rule}, got: {repr(value)[:200]}")
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    check_options(options)
     # A delay waits in the broker; an eta left here would make Dramatiq hold the job in worker memory.
     return {name: value for name, value in options.items() if name not in {"eta", *_FORBIDDEN}}

@@ -8,7 +8,7 @@ from typing import Any
 from dramatiq import Message
 
 from ..logs import get_logger
-from .decoding import Undecodable, decode
+from .decoding import decode
 from .delivery import Delivery, Link
 from .evidence import Evidence
 from .outcome import Dead
@@ -41,8 +41,8 @@ def incoming(
     kind, reason = "", ""
     try:
         message = decode(body, queue)
-    except Undecodable as error:
-        kind, reason = "undecodable", str(error)
+    except Exception as error:  # Undecodable, or what nobody has thought of: it must not stop the consumer
+        kind, reason = "undecodable", str(error) or repr(error)
         message = _stand_in(queue, message_id)
     if evidence.attempt > 1:
         message.options["retries"] = evidence.attempt - 1  # where Dramatiq's own middleware keeps it

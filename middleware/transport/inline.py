@@ -55,8 +55,10 @@ class InlineBroker(JobBroker):
         os.register_at_fork(after_in_child=lambda: _reset_in_child(reference))
 
     def _reset(self) -> None:
-        self._memory = Memory(self._start)
+        self._memory = Memory()
         self._worker: Worker | None = None
+        self._booting: Worker | None = None
+        self._has_booted = False
         self._starting = threading.Lock()
         self._consumers: list[MemoryConsumer] = []
 
@@ -65,26 +67,29 @@ class InlineBroker(JobBroker):
         self._reset()
         self.use_outbound(self._memory)
 
+    def begin_sending(self) -> None:
+        """Start the worker before the first job is stored.
+
+        Raises:
+            NotEnqueued: the worker refuses to start.
+        """
+        self._start()
+
     def _start(self) -> None:
-        """Start the worker before the first job is stored."""
-        if self._worker is not None:
-            return
         with self._starting:
-            if self._is_started():
+            if self._worker is not None:
                 return
-            self.logger.info("Jobs run in this process and do not survive it; a server: `make services`.")
-            self.emit_after("process_boot")
-            worker = Worker(self, worker_threads=self._threads, worker_timeout=100)
-            self._booting = worker
+            if not self._has_booted:
+                self._has_booted = True
+                self.logger.info("Jobs run in this process and do not survive it; a server: `make services`.")
+                self.emit_after("process_boot")
+            worker = self._booting = Worker(self, worker_threads=self._threads, worker_timeout=100)
             try:
                 worker.start()
             except SystemExit:
                 raise NotEnqueued("the worker of this process refuses to start; the log says why") from None
             self._worker = worker
             threading.Thread(target=self._end_with_main_thread, name="jobs-inline-exit", daemon=True).start()
-
-    def _is_started(self) -> bool:
-        return self._worker is not None
 
     def _end_with_main_thread(self) -> None:
         """Stop the worker when the program ends, so that no thread of it keeps the process alive."""
@@ -105,7 +110,7 @@ class InlineBroker(JobBroker):
         Raises:
             SystemExit: code 2, after one CRITICAL line.
         """
-        if worker is not getattr(self, "_booting", None):
+        if worker is not self._booting:
             self.logger.critical(
                 "Refusing to start: expected JOBS_BROKER_URL to be amqp://…, got: inline://, whose jobs "
                 "run in the process that sends them; run `make services` and start again"
@@ -158,7 +163,8 @@ class InlineBroker(JobBroker):
 
     def close(self) -> None:
         """Stop the worker: running jobs get the grace, jobs that wait are gone."""
-        worker, self._worker = self._worker, None
+        with self._starting:
+            worker, self._worker = self._worker, None
         if worker is None:
             return
         worker.stop(timeout=int((self._grace + timedelta(seconds=5)) / timedelta(milliseconds=1)))

@@ -30,16 +30,11 @@ class DeadLetter:
 
 
 class Memory:
-    """Takes publications and keeps them until they are settled; takes the publisher's place.
-
-    Parameters:
-        started: called before the first publication is stored.
-    """
+    """Takes publications and keeps them until they are settled; takes the publisher's place."""
 
     problem = ""
 
-    def __init__(self, started: Callable[[], None]) -> None:
-        self._started = started
+    def __init__(self) -> None:
         self.changed = threading.Condition()
         self.ready: defaultdict[str, deque[Publication]] = defaultdict(deque)
         self.active: defaultdict[str, dict[int, Publication]] = defaultdict(dict)
@@ -49,7 +44,6 @@ class Memory:
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
         """Store publications and confirm them."""
-        self._started()
         with self.changed:
             for ticket in tickets:
                 self._store(ticket.publication)

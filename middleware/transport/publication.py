@@ -77,6 +77,22 @@ class Ticket:
         self.returned = False
         self.redeclared = False
 
+    def claim(self) -> bool:
+        """Take the ticket to write it; False if its sender gave up. One redeclared for stays taken."""
+        if self.result is not None:
+            return False
+        return self.redeclared or self.claimed.acquire(blocking=False)
+
+    def release(self) -> None:
+        """Give the claim back: it was not written after all."""
+        if not self.redeclared and self.claimed.locked():
+            self.claimed.release()
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether, while it waits to be written, its sender has given up."""
+        return self.result is not None or (self.claimed.locked() and not self.redeclared)
+
     def end(self, result: Result, reason: str = "") -> None:
         """Record how it ended and tell the caller; later ends change nothing."""
         if self.result is None:

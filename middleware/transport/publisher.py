@@ -19,10 +19,12 @@ from typing import Final
 
 import pika
 
+from ..errors import TopologyError
 from ..logs import get_logger
 from .confirms import ConfirmChannel, size_limit
 from .declare import declare
-from .publication import READY, Result, Ticket
+from .lane import Lane, kind_of
+from .publication import Result, Ticket
 from .reconnect import Reconnect
 from .topology import Topology
 from .wire import ChannelClosed, Wire, WireError
@@ -32,10 +34,10 @@ log = get_logger(__name__)
 _LARGE: Final = 16 * 1024
 """Bodies above this go alone: if the broker refuses one, nothing else is in flight beside it."""
 _IDLE_SECONDS: Final = 5.0
+_DROP_SECONDS: Final = 1.0
 _NORMAL: Final = 200
-_BURST: Final = 500
-_MOST_IN_FLIGHT: Final = 4000
-"""Unanswered publishes at most: what a lost connection can leave unknown."""
+_NOT_FOUND: Final = 404
+_CLOSED: Final = "the publisher was closed"
 
 
 class Publisher:
@@ -68,10 +70,9 @@ class Publisher:
         self._stop = threading.Event()
         self._polling = False
         self._wire: Wire | None = None
-        self._channels: dict[str, ConfirmChannel] = {}
+        self._lanes: dict[tuple[str, str], Lane] = {}
         self._declared: set[str] = set()
-        self._unroutable: list[Ticket] = []
-        self._alone: deque[Ticket] = deque()
+        self._next_drop = 0.0
         self._largest = _LARGE
         self._blocked: str | None = None
         self._reconnect = Reconnect("publisher")
@@ -88,12 +89,10 @@ class Publisher:
 
         A ticket whose `claimed` lock somebody else takes before it is written is left alone.
         """
-        if self._stop.is_set():
-            for ticket in tickets:
-                self._refuse(ticket, "the broker object was closed")
-            return
         self._inbox.extend(tickets)
         self._nudge()
+        if self._stop.is_set() and not self._is_running():
+            self._refuse_all()
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
         """Run a callable on the publisher's thread, for repeating a publish after a while."""
@@ -108,9 +107,12 @@ class Publisher:
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout=5)
 
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def _nudge(self) -> None:
-        thread, wire = self._thread, self._wire
-        if thread is None or not thread.is_alive():
+        wire = self._wire
+        if not self._is_running():
             self._start()
         elif self._polling and wire is not None:
             self._polling = False
@@ -121,7 +123,7 @@ class Publisher:
 
     def _start(self) -> None:
         with self._waiting:
-            if self._stop.is_set() or (self._thread is not None and self._thread.is_alive()):
+            if self._stop.is_set() or self._is_running():
                 return
             self._thread = threading.Thread(target=self._run, name="jobs-publisher", daemon=True)
             self._thread.start()
@@ -141,9 +143,8 @@ class Publisher:
             except Exception as error:
                 log.critical("publisher.failed", error=repr(error), exc_info=True)
                 self._lost(repr(error))
-        self._lost("the publisher was closed")
-        while self._inbox:
-            self._refuse(self._inbox.popleft(), "the publisher was closed")
+        self._lost(_CLOSED)
+        self._refuse_all()
 
     def _run_due(self) -> None:
         """Run the calls whose time has come; they outlive connections, so they are not the loop's timers."""
@@ -158,25 +159,31 @@ class Publisher:
 
     def _connect_when_needed(self) -> None:
         with self._waiting:
-            if not self._inbox and not self._calls:
+            if not self._inbox and not self._calls and not self._has_waiting():
                 self._waiting.wait(self._until_next_call())
                 return
         if self._stop.wait(self._reconnect.pause()):
             return
+        self._sort()
         self._drop_abandoned()
+        if not self._has_waiting():
+            return
         try:
             self._wire = Wire(self._parameters, self._name, self._on_blocked)
-        except (WireError, OSError) as error:
-            self._reconnect.failed(str(error))
+        except Exception as error:  # whatever it is, it is tried again, and not at once
+            self._reconnect.failed(str(error) or repr(error))
             return
         self._reconnect.succeeded(self._wire.address)
 
+    def _has_waiting(self) -> bool:
+        return any(lane.waiting for lane in self._lanes.values())
+
     def _drop_abandoned(self) -> None:
-        """Forget tickets whose senders gave up, so that a long outage does not pile them up."""
-        for _ in range(len(self._inbox)):
-            ticket = self._inbox.popleft()
-            if ticket.redeclared or not ticket.claimed.locked():
-                self._inbox.append(ticket)
+        now = time.monotonic()
+        if now >= self._next_drop:
+            self._next_drop = now + _DROP_SECONDS
+            for lane in self._lanes.values():
+                lane.drop_abandoned()
 
     def _on_blocked(self, reason: str | None) -> None:
         self._blocked = reason
@@ -184,19 +191,10 @@ class Publisher:
 
     def _lost(self, reason: str) -> None:
         wire, self._wire = self._wire, None
-        channels, self._channels = self._channels, {}
         self._declared.clear()
         self._blocked = None
-        unroutable, self._unroutable = self._unroutable, []
-        for channel in channels.values():
-            lost, channel.in_flight = list(channel.in_flight.values()), {}
-            for ticket in lost:
-                ticket.end(Result.UNKNOWN, f"the connection went before the confirm: {reason}")
-        for ticket in unroutable:
-            ticket.end(Result.REFUSED, ticket.reason)
-        for ticket in self._alone:
-            self._inbox.appendleft(ticket)
-        self._alone.clear()
+        for lane in self._lanes.values():
+            lane.lose(reason)
         if wire is not None:
             wire.close()
             if not self._stop.is_set():
@@ -204,17 +202,13 @@ class Publisher:
 
     def _work(self, wire: Wire) -> None:
         """One round: write what came in, then read what the broker answered."""
-        while self._unroutable:
-            self._redeclare(wire, self._unroutable.pop())
+        self._sort()
+        self._drop_abandoned()
         if self._blocked is None:
-            self._write(wire)
+            for lane in list(self._lanes.values()):
+                lane.write(lambda ticket: self._prepare(wire, ticket), lambda: self._open_channel(wire))
         self._polling = True
-        if (
-            (self._inbox and self._blocked is None and self._in_flight() < _MOST_IN_FLIGHT)
-            or self._unroutable
-            or self._calls
-            or self._stop.is_set()
-        ):
+        if self._inbox or self._calls or self._can_write() or self._stop.is_set():
             self._polling = False
             wire.pump(0)
         else:
@@ -223,72 +217,74 @@ class Publisher:
         if not wire.is_open:
             raise WireError(wire.failure)
 
-    def _write(self, wire: Wire) -> None:
-        inbox = self._inbox
-        for _ in range(min(len(inbox), _BURST)):  # then read, so that confirms are not starved
-            if self._in_flight() >= _MOST_IN_FLIGHT:
-                break
-            self._place(wire, inbox.popleft())
-        while self._alone and not self._channel(wire, "alone").in_flight:
-            self._publish(wire, "alone", self._alone.popleft())
+    def _can_write(self) -> bool:
+        return self._blocked is None and any(lane.can_write for lane in self._lanes.values())
 
-    def _in_flight(self) -> int:
-        return sum(len(channel.in_flight) for channel in self._channels.values())
+    def _sort(self) -> None:
+        """Put what came in, and what is to be written again, into its lane."""
+        while self._inbox:
+            ticket = self._inbox.popleft()
+            publication = ticket.publication
+            kind = kind_of(publication, self._largest)
+            lane = self._lanes.get((publication.queue, kind))
+            if lane is None:
+                lane = self._lanes[publication.queue, kind] = Lane(kind)
+            lane.waiting.append(ticket)
 
-    def _place(self, wire: Wire, ticket: Ticket) -> None:
-        publication = ticket.publication
-        if publication.alone or len(publication.body) > self._largest:
-            self._alone.append(ticket)
-        else:
-            # The default exchange always exists; a named one that is gone closes its channel.
-            self._publish(wire, "ready" if publication.place == READY else "routed", ticket)
-
-    def _publish(self, wire: Wire, channel: str, ticket: Ticket) -> None:
-        if not (ticket.redeclared or ticket.claimed.acquire(blocking=False)):
-            return  # its sender gave up
+    def _prepare(self, wire: Wire, ticket: Ticket) -> bool:
+        """Claim a ticket and declare what its queue needs; False if it is not to be written."""
+        if not ticket.claim():
+            return False
         if ticket.wanted is not None and not ticket.wanted():
             ticket.end(Result.REFUSED, "its delivery is no longer ours")
-            return
+            return False
         try:
-            if ticket.publication.queue not in self._declared:
-                self._declare(wire, ticket.publication.queue)
-            self._channel(wire, channel).publish(ticket)
-        except WireError as error:
-            ticket.end(Result.REFUSED, f"not written: {error}")
-            raise
-        except Exception as error:
-            ticket.end(Result.REFUSED, str(error) or repr(error))
+            self._declare(wire, ticket.publication.queue)
+        except (TopologyError, ChannelClosed) as error:
+            if isinstance(error, ChannelClosed) and error.code == 0:
+                raise WireError(error.text) from error
+            ticket.end(Result.REFUSED, str(error))
+            return False
+        return True
 
     def _declare(self, wire: Wire, queue: str) -> None:
+        """Declare what a queue needs, once a connection and again when something of it is found missing."""
+        if queue in self._declared:
+            return
         topology = self._topologies.get(queue)
         if topology is not None:
             declare(wire, topology)
         self._declared.add(queue)
 
-    def _redeclare(self, wire: Wire, ticket: Ticket) -> None:
-        """Declare what a ticket's queue needs and write it once more: nothing stored the first one."""
+    def _on_unroutable(self, ticket: Ticket) -> None:
+        """Have a ticket's queue declared and write it once more: nothing stored the first one."""
         ticket.returned, ticket.redeclared = False, True
         self._declared.discard(ticket.publication.queue)
-        self._inbox.appendleft(ticket)
+        self._inbox.append(ticket)
 
-    def _channel(self, wire: Wire, name: str) -> ConfirmChannel:
-        channel = self._channels.get(name)
-        if channel is None or not channel.is_open:
-            channel = ConfirmChannel(wire, self._unroutable.append, self._on_channel_closed)
-            self._channels[name] = channel
-        return channel
+    def _open_channel(self, wire: Wire) -> ConfirmChannel:
+        try:
+            return ConfirmChannel(wire, self._on_unroutable, self._on_channel_closed)
+        except ChannelClosed as error:
+            raise WireError(f"cannot open a channel: {error}") from error
 
     def _on_channel_closed(self, closed: ChannelClosed) -> None:
         limit = size_limit(closed)
         if limit is not None:
             self._largest = min(self._largest, limit)
+        if closed.code == _NOT_FOUND:
+            self._declared.clear()
         if closed.code not in {0, _NORMAL}:
             log.warning("publisher.channel_closed", reason=str(closed))
 
-    @staticmethod
-    def _refuse(ticket: Ticket, reason: str) -> None:
-        if ticket.redeclared or ticket.claimed.acquire(blocking=False):
-            ticket.end(Result.REFUSED, reason)
+    def _refuse_all(self) -> None:
+        """End what was not written: nobody will."""
+        self._sort()
+        for lane in self._lanes.values():
+            while lane.waiting:
+                ticket = lane.waiting.popleft()
+                if ticket.claim():
+                    ticket.end(Result.REFUSED, _CLOSED)
 
 
 def _reset_in_child(reference: weakref.ref[Publisher]) -> None:

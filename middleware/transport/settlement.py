@@ -17,18 +17,14 @@ happens to this process, the job comes back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Any, Final
-
-from dramatiq import Message
+from typing import Final
 
 from ..logs import get_logger
 from . import outcome as outcomes
+from .copies import Copies
 from .delivery import Delivery
-from .evidence import KIND, REASON, Evidence, cut
-from .ladder import round_up, ticks_for
-from .outcome import Dead, Outcome, Retry, Snoozed
-from .publication import DEAD, DELAYED, READY, Publication, Result, Ticket
+from .outcome import Outcome
+from .publication import Publication, Result, Ticket
 from .sending import Outbound
 
 log = get_logger(__name__)
@@ -37,7 +33,7 @@ _REFUSALS: Final = 4
 """Refused publishes before the original is dead-lettered by the broker itself."""
 _REFUSED_PAUSE_SECONDS: Final = 0.5
 _UNKNOWN_PAUSE_SECONDS: Final = 0.2
-_REASON_BYTES: Final = 1024
+_FAILED_PAUSE_SECONDS: Final = 1.0
 
 Decide = Callable[[Delivery, BaseException], Outcome]
 
@@ -48,21 +44,13 @@ class Settlement:
     Parameters:
         outbound: takes the publications.
         decide: turns an exception into an outcome, for deliveries that reach settlement undecided.
-        publication_of: turns a follow-up message and its delay in milliseconds into a publication.
-        longest: ticks of the longest delay that the ladders hold.
+        copies: builds the publications.
     """
 
-    def __init__(
-        self,
-        outbound: Outbound,
-        decide: Decide,
-        publication_of: Callable[[Message[Any], int | None], Publication],
-        longest: int,
-    ) -> None:
+    def __init__(self, outbound: Outbound, decide: Decide, copies: Copies) -> None:
         self._outbound = outbound
         self._decide = decide
-        self._publication_of = publication_of
-        self._longest = longest
+        self._copies = copies
         self._publishing: set[int] = set()
 
     @property
@@ -71,13 +59,11 @@ class Settlement:
         return bool(self._publishing)
 
     def settle(self, delivery: Delivery) -> None:
-        """Carry out a delivery's outcome. Never raises: on any failure the job stays with the broker."""
+        """Carry out a delivery's outcome. Never raises: on any failure the job goes back to its queue."""
         try:
             self._settle(delivery)
         except Exception:
-            log.critical(
-                "settlement.failed", message_id=delivery.message_id, queue=delivery.queue_name, exc_info=True
-            )
+            self._give_back_later(delivery)
 
     def _settle(self, delivery: Delivery) -> None:
         if not delivery.link.alive:
@@ -87,9 +73,9 @@ class Settlement:
         if isinstance(delivery.outcome, outcomes.Returned):
             delivery.link.requeue(delivery.tag)
             return
-        publications = self._build(delivery, delivery.outcome, full=True)
+        publications = self._copies.of(delivery, delivery.outcome)
         if publications:
-            _Publishing(self, delivery, publications).start()
+            _Publishing(self._outbound, self._copies, delivery, publications, self).start()
         else:
             delivery.link.ack(delivery.tag)
 
@@ -100,40 +86,31 @@ class Settlement:
             return outcomes.FAILED_BY_MIDDLEWARE
         return outcomes.RETURNED
 
-    def _build(self, delivery: Delivery, outcome: Outcome, *, full: bool) -> list[Publication]:
-        # A snoozed job has not failed and a duplicate has not run: nothing follows them.
-        is_end = not isinstance(outcome, Snoozed | outcomes.Duplicate)
-        following = delivery.follow_ups if is_end else ()
-        follow_ups = [self._publication_of(message, delay_ms) for message, delay_ms in following]
-        evidence = delivery.evidence
-        if isinstance(outcome, Retry):
-            after = evidence.failed(outcome.kind, outcome.error).next_attempt()
-            follow_ups.append(self._delayed(delivery, after, outcome.delay, exact=outcome.exact, full=full))
-        elif isinstance(outcome, Snoozed):
-            follow_ups.append(
-                self._delayed(delivery, evidence.snoozed(), outcome.delay, exact=True, full=full)
-            )
-        elif isinstance(outcome, Dead):
-            follow_ups.append(dead_letter(delivery, outcome, full=full))
-        return follow_ups
-
-    def _delayed(
-        self, delivery: Delivery, evidence: Evidence, delay: timedelta, *, exact: bool, full: bool
-    ) -> Publication:
-        headers = evidence.to_headers(full=full)
-        if delay <= timedelta(0):
-            return _copy(delivery, READY, headers, alone=not full)
-        ticks = ticks_for(delay) if exact else round_up(ticks_for(delay))
-        return _copy(delivery, DELAYED, headers, ticks=min(ticks, self._longest), alone=not full)
+    def _give_back_later(self, delivery: Delivery) -> None:
+        """After a failure of the kit itself; not at once, lest the same happens in a tight loop."""
+        log.critical(
+            "settlement.failed", message_id=delivery.message_id, queue=delivery.queue_name, exc_info=True
+        )
+        self._outbound.call_later(_FAILED_PAUSE_SECONDS, lambda: delivery.link.requeue(delivery.tag))
 
 
 class _Publishing:
     """The publishes that must be confirmed before one delivery is acknowledged."""
 
-    def __init__(self, settlement: Settlement, delivery: Delivery, publications: list[Publication]) -> None:
-        self._settlement = settlement
-        self._outbound = settlement._outbound
+    def __init__(
+        self,
+        outbound: Outbound,
+        copies: Copies,
+        delivery: Delivery,
+        publications: list[Publication],
+        owner: Settlement,
+    ) -> None:
+        assert delivery.outcome is not None
+        self._outbound = outbound
+        self._copies = copies
         self._delivery = delivery
+        self._outcome = delivery.outcome
+        self._owner = owner
         self._publications = publications
         self._open: Sequence[int] = range(len(publications))
         self._tickets: list[Ticket] = []
@@ -142,12 +119,12 @@ class _Publishing:
 
     def start(self) -> None:
         """Publish what is not confirmed yet, unless the delivery is no longer ours."""
-        if not self._delivery.link.alive:
+        link = self._delivery.link
+        if not link.alive:
             self._done()
             return
-        self._settlement._publishing.add(id(self))
+        self._owner._publishing.add(id(self))
         # Asked again before the write: a ticket may have waited for a broker that put the delivery back.
-        link = self._delivery.link
         self._tickets = [
             Ticket(self._publications[index], self._ended, lambda: link.alive) for index in self._open
         ]
@@ -155,31 +132,42 @@ class _Publishing:
         self._outbound.submit(self._tickets)
 
     def _ended(self, _ticket: Ticket) -> None:
-        self._left -= 1  # only the publisher's thread counts
+        self._left -= 1  # tickets of one delivery end on one thread
         if self._left:
             return
-        results = dict(zip(self._open, self._tickets, strict=True))
-        self._open = [index for index, ticket in results.items() if ticket.result is not Result.CONFIRMED]
+        try:
+            self._all_ended()
+        except Exception:
+            self._done()
+            self._owner._give_back_later(self._delivery)
+
+    def _all_ended(self) -> None:
+        ended = zip(self._open, self._tickets, strict=True)
+        self._open = [index for index, ticket in ended if ticket.result is not Result.CONFIRMED]
         refused = [ticket.reason for ticket in self._tickets if ticket.result is Result.REFUSED]
         if not self._open:
             self._delivery.link.ack(self._delivery.tag)
             self._done()
+        elif not self._delivery.link.alive:
+            self._done()
         elif refused:
             self._refused(refused[0])
         else:
+            # Copies that may be stored already and those that follow must be told apart: built anew.
+            self._publications = self._copies.of(self._delivery, self._outcome, alone=True)
             self._outbound.call_later(_UNKNOWN_PAUSE_SECONDS, self.start)
 
     def _done(self) -> None:
-        self._settlement._publishing.discard(id(self))
+        self._owner._publishing.discard(id(self))
 
     def _refused(self, reason: str) -> None:
-        delivery, outcome = self._delivery, self._delivery.outcome
-        if not delivery.link.alive or outcome is None:
-            self._done()
-            return
         self._refusals += 1
+        delivery = self._delivery
         event = log.bind(
-            outcome=outcome.name, message_id=delivery.message_id, queue=delivery.queue_name, reason=reason
+            outcome=self._outcome.name,
+            message_id=delivery.message_id,
+            queue=delivery.queue_name,
+            reason=reason,
         )
         if self._refusals >= _REFUSALS:
             event.error("settlement.rejected_natively")
@@ -187,31 +175,5 @@ class _Publishing:
             self._done()
             return
         event.warning("settlement.refused", tries=self._refusals)
-        self._publications = self._settlement._build(delivery, outcome, full=False)
+        self._publications = self._copies.of(delivery, self._outcome, full=False, alone=True)
         self._outbound.call_later(_REFUSED_PAUSE_SECONDS * self._refusals, self.start)
-
-
-def dead_letter(delivery: Delivery, outcome: Dead, *, full: bool = True) -> Publication:
-    """Return the publication that makes a delivery a dead letter with its evidence."""
-    evidence = delivery.evidence.failed(outcome.kind, outcome.error, outcome.reason)
-    headers = evidence.to_headers(full=full)
-    headers[KIND] = outcome.kind
-    last = evidence.history[-1]
-    headers[REASON] = cut(str(last["message"]) or str(last["exception"]) or outcome.kind, _REASON_BYTES)
-    return _copy(delivery, DEAD, headers, alone=not full)
-
-
-def _copy(
-    delivery: Delivery, place: str, headers: dict[str, Any], *, ticks: int = 0, alone: bool
-) -> Publication:
-    return Publication(
-        queue=delivery.queue_name,
-        place=place,
-        body=delivery.body,
-        message_id=delivery.message_id,
-        actor=delivery.actor_name,
-        timestamp=delivery.message_timestamp // 1000,
-        headers=headers,
-        ticks=ticks,
-        alone=alone,
-    )
