@@ -82,7 +82,7 @@ class QueueConsumer(Consumer):
 
     def __next__(self) -> MessageProxy | None:
         """Return the next delivery, None when nothing came for a while."""
-        if self._buffer:
+        if self._buffer and not self._draining:
             return self._buffer.popleft()
         deadline = time.monotonic() + self._idle_seconds
         while True:

@@ -168,6 +168,7 @@ class InlineBroker(JobBroker):
         if worker is None:
             return
         worker.stop(timeout=int((self._grace + timedelta(seconds=5)) / timedelta(milliseconds=1)))
+        self._has_booted = False  # what the boot began has ended with the worker; the next job begins anew
         left = sum(self._memory.open_count(name) for name in self.specs)
         if left:
             self.logger.warning("The process ends with %d jobs that have not ended: they are gone.", left)

@@ -179,6 +179,9 @@ class MemoryConsumer(Consumer):
         if taken is None:
             return None
         tag, publication = taken
+        if self._draining:
+            self._link.requeue(tag)
+            return None
         return incoming(
             publication.body,
             publication.headers,
