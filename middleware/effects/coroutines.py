@@ -37,7 +37,7 @@ def in_transaction(terms: Terms, function: Coroutine) -> Coroutine:
 
 
 async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, kwargs: Any) -> Any:
-    session = open_async_session(terms.engines.asynchronous)
+    session = open_async_session(terms.store.async_engine)
     transaction = LedgerTransaction(terms.store, terms.database, sync_part(session), session)
     try:
         if not await session.run_sync(lambda _: transaction.open(entry, terms.limits())):

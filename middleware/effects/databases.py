@@ -48,7 +48,8 @@ class Database(Protocol):
         """Begin a transaction and insert the row.
 
         Returns:
-            What `commit` recognises the transaction by; None if the key is spent.
+            The message by which the connection's guard commits this transaction and no other; None if the
+            key is spent.
 
         Raises:
             KeyBusy: not within `limits.wait_ms`.
@@ -68,19 +69,19 @@ class Database(Protocol):
         """Return the arguments' hash that a key was spent with; None if it is not spent."""
         ...
 
-    def is_aborted(self, connection: Connection, failure: DBAPIError | None) -> bool:
-        """Whether an SQL error has aborted the transaction.
-
-        Parameters:
-            failure: an SQL error that no savepoint has undone, as far as SQLAlchemy knows.
-        """
+    def mark_failed(self, connection: Connection) -> None:
+        """Take note of an SQL error, so that `is_aborted` knows whether a savepoint has undone it."""
         ...
 
-    def commit(self, connection: Connection, token: Any) -> None:
-        """Check that the transaction is the one that `open` began and is healthy, then commit it.
+    def is_aborted(self, connection: Connection) -> bool:
+        """Whether an SQL error has aborted the transaction."""
+        ...
 
-        Raises:
-            TransactionEnded, TransactionAborted: it is not; nothing was committed.
-            CommitUnknown: the connection was lost; the transaction may be committed or not.
+    def explain(self, error: DBAPIError) -> Exception:
+        """Return what an error of the guard's commit means.
+
+        Returns:
+            TransactionEnded, TransactionAborted or CommitUnknown; the error itself if the database
+            refuses the commit.
         """
         ...

@@ -21,7 +21,6 @@ from ..store import Store
 from ..transport.broker import JobBroker
 from ..transport.wrapping import coroutine_of, wrap
 from . import coroutines, threads
-from .events import LedgerEngines
 from .following import refusal
 from .keyed import KeyedActor, is_keyed
 from .postgresql import PostgreSQL
@@ -60,7 +59,6 @@ class Ledger(Middleware):
         self._store = store
         self._wait = wait
         self._grace = grace
-        self._engines = LedgerEngines(store)
         self._database = SQLite() if store.is_sqlite else PostgreSQL()
         self._actors: dict[str, KeyedActor] = {}
         self._has_coroutines = False
@@ -93,7 +91,7 @@ class Ledger(Middleware):
                 )
         self._actors[keyed.name] = keyed
         self._has_coroutines = self._has_coroutines or coroutine_of(actor) is not None
-        terms = Terms(keyed, broker, self._store, self._engines, self._database, self._wait, self._grace)
+        terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace)
         wrap(
             actor,
             sync=lambda function: threads.in_transaction(terms, function),

@@ -1,8 +1,7 @@
 """How does the ledger speak to PostgreSQL? Two messages a job, one of which replaces the COMMIT.
 
-Both are simple queries of several statements, sent on psycopg's own connection: BEGIN travels with the
-INSERT, and the check travels with the COMMIT, so that the ledger costs no round trip of its own. When a
-statement of a simple query fails, the server skips the rest of it.
+Each holds several statements: BEGIN travels with the INSERT, and the check with the COMMIT, so that the
+ledger costs no round trip of its own.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 import psycopg
-from psycopg import generators, pq
-from psycopg.errors import error_from_result
+from psycopg import pq
 from sqlalchemy import Connection
 from sqlalchemy.engine.interfaces import AdaptedConnection
 from sqlalchemy.exc import DBAPIError
 
+from ..store.postgresql import simple_query
 from .databases import CommitUnknown, KeyBusy, Stale, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
 
@@ -46,16 +45,16 @@ _COMMIT: Final = (
 class PostgreSQL:
     """The ledger's statements for PostgreSQL 13 and later; see `Database`."""
 
-    def open(self, connection: Connection, entry: Entry, limits: Limits) -> int | None:
-        """Begin and insert in one message; the token is the transaction's id."""
-        driver = _driver(connection)
-        query = _OPEN % (min(limits.idle_ms, _LONGEST_MS), limits.wait_ms, *_row(driver, entry))
+    def open(self, connection: Connection, entry: Entry, limits: Limits) -> bytes | None:
+        """Begin and insert in one message."""
+        query = _OPEN % (min(limits.idle_ms, _LONGEST_MS), limits.wait_ms, *_row(_driver(connection), entry))
         try:
-            return _inserted(_run(connection, query, "INSERT INTO job_ledger"))
+            transaction = _inserted(_run(connection, query, "INSERT INTO job_ledger"))
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise Stale(error) from error
             raise _busy(error) from error
+        return None if transaction is None else _COMMIT % transaction
 
     def join(self, connection: Connection, entry: Entry, limits: Limits) -> bool:
         """Insert within the open transaction."""
@@ -72,27 +71,25 @@ class PostgreSQL:
         value = result.get_value(0, 0) if result.ntuples else None
         return None if value is None else bytes.fromhex(value.decode())
 
-    def is_aborted(self, connection: Connection, failure: DBAPIError | None) -> bool:
+    def mark_failed(self, connection: Connection) -> None:
+        """Do nothing: the server keeps count of errors and savepoints."""
+
+    def is_aborted(self, connection: Connection) -> bool:
         """Ask libpq, which the server tells with every answer: an error of the client's aborts nothing."""
         status: int = _driver(connection).pgconn.transaction_status
         return status == pq.TransactionStatus.INERROR
 
-    def commit(self, connection: Connection, token: int) -> None:
-        """Check and commit in one message."""
-        try:
-            _run(connection, _COMMIT % token, "COMMIT")
-        except DBAPIError as error:
-            if error.connection_invalidated:
-                raise CommitUnknown(error) from error
-            if getattr(error.orig, "sqlstate", None) == _IN_FAILED_TRANSACTION:
-                raise TransactionAborted from error
-            if _ENDED in str(error.orig):
-                raise TransactionEnded from error
-            raise
+    def explain(self, error: DBAPIError) -> Exception:
+        """Read the SQLSTATE and the text of the check in the commit message."""
+        if error.connection_invalidated:
+            return CommitUnknown(error)
+        if getattr(error.orig, "sqlstate", None) == _IN_FAILED_TRANSACTION:
+            return TransactionAborted()
+        return TransactionEnded() if _ENDED in str(error.orig) else error
 
 
 def _driver(connection: Connection) -> Any:
-    """Return psycopg's connection, a `psycopg.Connection` or an `AsyncConnection`."""
+    """Return psycopg's connection, of either kind."""
     return connection.connection.driver_connection
 
 
@@ -114,41 +111,33 @@ def _inserted(results: list[Any]) -> int | None:
 
 
 def _run(connection: Connection, query: bytes, label: str) -> list[Any]:
-    """Run a simple query on psycopg's connection, in a thread or in SQLAlchemy's greenlet.
-
-    psycopg's `execute` would send a BEGIN of its own before it, which is a round trip.
+    """Run a message on psycopg's connection, in a thread or in SQLAlchemy's greenlet.
 
     Raises:
         sqlalchemy.exc.DBAPIError: as SQLAlchemy would raise it; a lost connection is invalidated.
     """
     adapted: Any = connection.connection.dbapi_connection
-    start = partial(_start, query=query)
+    send = partial(_send, query=query)
     try:
         results: list[Any] = (
-            adapted.run_async(start) if isinstance(adapted, AdaptedConnection) else start(adapted)
+            adapted.run_async(send) if isinstance(adapted, AdaptedConnection) else send(adapted)
         )
-        last = results[-1]
-        if last.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
-            raise error_from_result(last, encoding=_driver(connection).info.encoding)
     except psycopg.Error as error:
         _raise(connection, error, label)
-    except BaseException as error:
-        connection.invalidate(error if isinstance(error, Exception) else None)  # interrupted: state unknown
+    except BaseException:
+        connection.invalidate()  # interrupted: its state is not known
         raise
     return results
 
 
-def _start(driver: Any, query: bytes) -> Any:
-    driver.pgconn.send_query(query)
-    return driver.wait(generators.execute(driver.pgconn))
+def _send(driver: Any, query: bytes) -> Any:
+    return driver.wait(simple_query(driver, query))
 
 
 def _raise(connection: Connection, error: psycopg.Error, label: str) -> NoReturn:
     lost = _driver(connection).pgconn.status != pq.ConnStatus.OK
     if lost:
         connection.invalidate(error)
-        if not isinstance(error, psycopg.OperationalError):
-            error = psycopg.OperationalError(*error.args)
     raise DBAPIError.instance(
         label, None, error, psycopg.Error, connection_invalidated=lost, dialect=connection.dialect
     ) from error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 current: Final[ContextVar[LedgerTransaction | None]] = ContextVar("jobs_ledger_transaction", default=None)
 """The ledger transaction of this thread or coroutine; a thread that an actor starts does not inherit it."""
 
-_ADVICE: Final = (
+ADVICE: Final = (
     "return from the actor and the kit commits, raise and it rolls back; to undo a part, enclose it in "
     "`with session.begin_nested():`"
 )
@@ -29,8 +29,8 @@ _ADVICE: Final = (
 class LedgerSession(Session):
     """A session that leaves the end of its transaction to the kit."""
 
-    ledger: LedgerTransaction | None = None
-    """What notes a refused call."""
+    owner: LedgerTransaction | None = None
+    """Who refuses."""
 
     def commit(self) -> None:
         """Refuse.
@@ -67,12 +67,9 @@ class LedgerSession(Session):
         return super().begin(nested=True)
 
     def _refuse(self, call: str) -> NoReturn:
-        violation = LedgerViolation(
-            f"expected the session's transaction to be left alone, got: {call}; {_ADVICE}"
-        )
-        if self.ledger is not None:
-            self.ledger.violation = violation  # counts even if the actor swallows the exception
-        raise violation
+        if self.owner is None:
+            raise LedgerViolation(f"expected the session to be used while its actor runs, got: {call} later")
+        self.owner.refuse(f"{call} of the session")
 
 
 def current_session() -> Session:

@@ -8,38 +8,40 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ..store.sqlite import is_busy
-from .databases import KeyBusy, TransactionEnded
+from ..store.sqlite import FAILED, has_failed, is_busy, mark_failed
+from .databases import KeyBusy, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
 
 _INSERT: Final = (
     "INSERT INTO job_ledger (key, args_hash, actor, message_id) VALUES (?, ?, ?, ?) "
     "ON CONFLICT DO NOTHING RETURNING 1"
 )
-_MARK: Final = "jobs_ledger"
-"""A savepoint set at the beginning: it is gone if somebody ended the transaction and began another."""
+# A savepoint marks the transaction: it is gone if somebody ended that and began another.
+_MARK: Final = "SAVEPOINT jobs_ledger"
+_COMMIT: Final = "RELEASE jobs_ledger"
+_ENDED: Final = "no such savepoint: jobs_ledger"
 
 
 class SQLite:
     """The ledger's statements for SQLite 3.35 and later; see `Database`."""
 
     def open(self, connection: Connection, entry: Entry, limits: Limits) -> str | None:
-        """Take the writer's lock, then insert; the token is the mark."""
-        cursor = _cursor(connection)
+        """Take the writer's lock, then insert."""
+        cursor: Any = connection.connection.cursor()
         try:
             cursor.execute(f"PRAGMA busy_timeout = {limits.wait_ms}")  # other processes
             cursor.execute("BEGIN IMMEDIATE")
             cursor.execute(_INSERT, entry)
             if not cursor.fetchall():
                 return None
-            cursor.execute(f"SAVEPOINT {_MARK}")
+            cursor.execute(_MARK)
         except sqlite3.Error as error:
             if is_busy(error):
                 raise KeyBusy from error
-            raise _wrapped(connection, error, "INSERT INTO job_ledger") from error
+            raise _wrapped(connection, error) from error
         finally:
             cursor.close()
-        return _MARK
+        return _COMMIT
 
     def join(self, connection: Connection, entry: Entry, limits: Limits) -> bool:
         """Insert within the open transaction."""
@@ -50,37 +52,34 @@ class SQLite:
         rows = _rows(connection, "SELECT args_hash FROM job_ledger WHERE key = ?", (key,))
         return bytes(rows[0][0]) if rows else None
 
-    def is_aborted(self, connection: Connection, failure: DBAPIError | None) -> bool:
-        """Hold SQLite to PostgreSQL's rule: it would undo the failed statement alone and commit the rest."""
-        return failure is not None
+    def mark_failed(self, connection: Connection) -> None:
+        """Hold SQLite to PostgreSQL's rule."""
+        mark_failed(connection.connection)
 
-    def commit(self, connection: Connection, token: str) -> None:
-        """Look for the mark; SQLAlchemy's own COMMIT follows."""
-        try:
-            _rows(connection, f"RELEASE {token}")
-        except DBAPIError as error:
-            if f"no such savepoint: {token}" in str(error.orig):
-                raise TransactionEnded from error
-            raise
+    def is_aborted(self, connection: Connection) -> bool:
+        """Look for the mark."""
+        return has_failed(connection.connection)
 
-
-def _cursor(connection: Connection) -> Any:
-    """Return a cursor of the `sqlite3` module, or SQLAlchemy's adapter around one of `aiosqlite`."""
-    return connection.connection.cursor()
+    def explain(self, error: DBAPIError) -> Exception:
+        """Read the text of the checks in the guarded commit."""
+        text = str(error.orig)
+        if text == FAILED:
+            return TransactionAborted()
+        return TransactionEnded() if text == _ENDED else error
 
 
-def _rows(connection: Connection, statement: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
-    cursor = _cursor(connection)
+def _rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
+    cursor: Any = connection.connection.cursor()
     try:
         cursor.execute(statement, parameters)
         return list(cursor.fetchall())
     except sqlite3.Error as error:
-        raise _wrapped(connection, error, statement) from error
+        raise _wrapped(connection, error) from error
     finally:
         cursor.close()
 
 
-def _wrapped(connection: Connection, error: sqlite3.Error, label: str) -> DBAPIError:
-    wrapped = DBAPIError.instance(label, None, error, sqlite3.Error, dialect=connection.dialect)
-    assert isinstance(wrapped, DBAPIError)
-    return wrapped
+def _wrapped(connection: Connection, error: sqlite3.Error) -> BaseException:
+    return DBAPIError.instance(
+        "INSERT INTO job_ledger", None, error, sqlite3.Error, dialect=connection.dialect
+    )

@@ -16,7 +16,6 @@ from ..transport.delivery import Delivery, current_delivery
 from ..transport.outcome import DUPLICATE
 from .databases import CommitUnknown, Database
 from .entry import Entry, Limits
-from .events import LedgerEngines
 from .following import refusal
 from .keyed import KeyedActor
 from .recovery import spent_by
@@ -33,7 +32,6 @@ class Terms:
         keyed: the actor.
         broker: knows its jobs' time limits.
         store: where the ledger is.
-        engines: the store's, with the ledger's listeners.
         database: the ledger's statements.
         wait: for a running twin, or for the turn to write.
         grace: how long past its time limit a job may live.
@@ -44,14 +42,12 @@ class Terms:
         keyed: KeyedActor,
         broker: JobBroker,
         store: Store,
-        engines: LedgerEngines,
         database: Database,
         wait: timedelta,
         grace: timedelta,
     ) -> None:
         self.keyed = keyed
         self.store = store
-        self.engines = engines
         self.database = database
         self.wait = wait
         self._broker = broker

@@ -37,7 +37,7 @@ def in_transaction(terms: Terms, function: Function) -> Function:
 
 
 def _transact(terms: Terms, entry: Entry, function: Function, args: Any, kwargs: Any) -> Any:
-    transaction = LedgerTransaction(terms.store, terms.database, open_session(terms.engines.sync))
+    transaction = LedgerTransaction(terms.store, terms.database, open_session(terms.store.engine))
     try:
         if not transaction.open(entry, terms.limits()):
             return terms.duplicate()

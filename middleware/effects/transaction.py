@@ -5,7 +5,7 @@ Used by threads as it is, and by coroutines within SQLAlchemy's greenlet.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
@@ -15,29 +15,26 @@ from sqlalchemy.orm import Session
 from ..errors import KeyConflict, LedgerViolation
 from ..logs import get_logger
 from ..store import Store
+from ..store.guard import Guard, guard_of
 from .databases import Database, KeyBusy, Stale, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
-from .savepoints import Savepoints
-from .session import LedgerSession
+from .session import ADVICE, LedgerSession
 
 log = get_logger(__name__)
 
-OPTION: Final = "jobs_ledger"
-"""The execution option by which a connection's events find their ledger transaction."""
 _MOST_STALE: Final = 200
 """Dead connections that the pool may hand out in a row, as after a restart of the server: all it has."""
 
 
 class LedgerTransaction:
-    """The transaction that holds a job's ledger row.
+    """The transaction that holds a job's ledger row; the owner of its connection's guard.
 
     Attributes:
         store: where it is.
         session: what the actor writes with.
         async_session: the same for an `async def` actor, None for a `def` one.
-        violation: what the actor tried and was refused; it fails the attempt even if swallowed.
         ending: the kit itself ends the transaction now.
-        savepoints: which are open, and which SQL error none of them has undone.
+        commit_message: what the connection sends to commit.
     """
 
     def __init__(
@@ -48,17 +45,18 @@ class LedgerTransaction:
         async_session: AsyncSession | None = None,
     ) -> None:
         self.store = store
-        self.database = database
         self.session = session
         self.async_session = async_session
-        self.violation: LedgerViolation | None = None
         self.ending = False
-        self.savepoints = Savepoints()
+        self.commit_message: Any = None
+        self._database = database
         self._connection: Connection | None = None
         self._root: RootTransaction | None = None
-        self._token: Any = None
+        self._guard: Guard | None = None
+        self._violation: LedgerViolation | None = None
+        self._failure: DBAPIError | None = None
         self._is_committed = False
-        session.ledger = self
+        session.owner = self
 
     def open(self, entry: Entry, limits: Limits) -> bool:
         """Take a connection, begin and insert the row.
@@ -77,21 +75,22 @@ class LedgerTransaction:
         """
         stale_left = _MOST_STALE
         while True:
-            connection = self.session.connection(execution_options={OPTION: self})
+            self._connection = connection = self.session.connection()
             try:
-                self._connection = connection
-                self._token = self.database.open(connection, entry, limits)
+                self.commit_message = self._database.open(connection, entry, limits)
+                break
             except Stale as stale:
                 stale_left -= 1
                 if stale_left < 0:
                     raise stale.error from None
                 Session.reset(self.session)
-                continue
-            self._root = connection.get_transaction()
-            if self._token is None:
-                self._compare(entry)
-                return False
-            return True
+        if self.commit_message is None:
+            self._compare(entry)
+            return False
+        self._root = connection.get_transaction()
+        self._guard = guard_of(connection)
+        self._guard.owner = self
+        return True
 
     def join(self, entry: Entry, limits: Limits) -> bool:
         """Insert another actor's row in the savepoint that is open; False if its key is spent.
@@ -99,15 +98,14 @@ class LedgerTransaction:
         Raises:
             KeyBusy, KeyConflict: as `open`.
         """
-        assert self._connection is not None
-        if self.database.join(self.session.connection(), entry, limits):
+        if self._database.join(self.session.connection(), entry, limits):
             return True
         self._compare(entry)
         return False
 
     def _compare(self, entry: Entry) -> None:
         assert self._connection is not None
-        held = self.database.held_hash(self._connection, entry.key)
+        held = self._database.held_hash(self._connection, entry.key)
         if held is None:
             raise KeyBusy  # somebody has just removed the row
         if held != entry.args_hash:
@@ -123,18 +121,18 @@ class LedgerTransaction:
             LedgerViolation: it tried to end the transaction, or an SQL error has aborted it.
             sqlalchemy.exc.DBAPIError: it swallowed the loss of the connection, which another attempt cures.
         """
-        if self.violation is not None:
-            raise self.violation
-        failure, connection = self.savepoints.failure, self._connection
+        if self._violation is not None:
+            raise self._violation
+        failure, connection = self._failure, self._connection
         if failure is not None and failure.connection_invalidated:
             raise failure
         if connection is None or connection.invalidated or connection.get_transaction() is not self._root:
             raise _ended() if failure is None else _aborted(failure)
-        if self.database.is_aborted(connection, failure):
+        if failure is not None and self._database.is_aborted(connection):
             raise _aborted(failure)
 
     def commit(self) -> None:
-        """Check, flush, check again and commit; `commit_on` does the last two.
+        """Check, flush and commit; the connection's guard checks again, in the message that commits.
 
         Raises:
             LedgerViolation: the actor ended or broke the transaction; nothing was committed by this call.
@@ -143,13 +141,17 @@ class LedgerTransaction:
         """
         self.check()
         self.session.flush()
+        failure = self._failure
         self.ending = True
         try:
             Session.commit(self.session)
-        except TransactionAborted as error:
-            raise _aborted(self.savepoints.failure) from error
-        except TransactionEnded as error:
-            raise _ended() from error
+        except DBAPIError as error:
+            meaning = self._database.explain(error)
+            if isinstance(meaning, TransactionAborted):
+                raise _aborted(failure or self._failure) from error
+            if isinstance(meaning, TransactionEnded):
+                raise _ended() from error
+            raise meaning from error.__cause__
         self._is_committed = True
 
     def close(self) -> None:
@@ -157,11 +159,13 @@ class LedgerTransaction:
         self.ending = True
         if not self._is_committed:
             self._roll_back()
+        if self._guard is not None:
+            self._guard.owner = None
         try:
             Session.close(self.session)
         except Exception as error:
             log.info("ledger.close_failed", error=repr(error))
-        self._connection = self._root = None  # no cycle for the garbage collector to find
+        self.session.owner = self._connection = self._root = None  # no cycle for the garbage collector
 
     def _roll_back(self) -> None:
         """Roll back on the driver: SQLAlchemy takes a transaction whose commit failed for a closed one."""
@@ -174,21 +178,22 @@ class LedgerTransaction:
             log.info("ledger.rollback_failed", error=repr(error))
             connection.invalidate(error)
 
-    def commit_on(self, connection: Connection) -> None:
-        """Called as the session's connection is about to commit.
+    def refuse(self, what: str) -> NoReturn:
+        """Refuse to end the transaction; see `Owner`.
 
         Raises:
-            LedgerViolation: it was not the kit that asked for it, or the actor broke the transaction.
-            TransactionEnded, TransactionAborted, CommitUnknown: see `Database.commit`.
+            LedgerViolation: always; it fails the attempt even if the actor swallows it.
         """
-        if not self.ending:
-            self.violation = LedgerViolation(
-                "expected the transaction that holds the ledger row to be left alone, got: commit() of the "
-                "session's connection or transaction; return from the actor and the kit commits"
-            )
-            raise self.violation
-        self.check()
-        self.database.commit(connection, self._token)
+        self._violation = LedgerViolation(
+            f"expected the transaction that holds the ledger row to be left alone, got: {what}; {ADVICE}"
+        )
+        raise self._violation
+
+    def failed(self, connection: Connection, error: DBAPIError) -> None:
+        """Note an SQL error, in case the actor swallows it; see `Owner`."""
+        self._failure = error
+        if not error.connection_invalidated:
+            self._database.mark_failed(connection)
 
 
 def _aborted(failure: DBAPIError | None) -> LedgerViolation:

@@ -13,7 +13,8 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from ..errors import ConfigurationError
-from .sqlite import prepare_sqlite
+from . import postgresql, sqlite
+from .guard import tell_owner
 from .writers import WriterQueue
 
 _CONNECT: Final = {
@@ -124,8 +125,13 @@ class Store:
         return {name: value for name, value in _CONNECT.items() if name not in self.url.query}
 
     def _prepare(self, engine: Engine) -> None:
+        event.listen(engine, "handle_error", tell_owner)
         if self.is_sqlite:
-            event.listen(engine, "connect", prepare_sqlite)
+            event.listen(engine, "do_connect", sqlite.connect)
+            event.listen(engine, "connect", sqlite.prepare)
+        else:
+            is_async = engine.dialect.is_async
+            event.listen(engine, "do_connect", postgresql.connect_async if is_async else postgresql.connect)
 
 
 def _checked(url: str) -> URL:

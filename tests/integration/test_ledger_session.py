@@ -15,9 +15,15 @@ from jobs.models import Account, CreditEntry
 from middleware import LedgerViolation
 from middleware.effects import current_async_session, current_session
 from middleware.store import Store
+from middleware.store.guard import guard_of
 from middleware.transport.outcome import COMPLETED
 
 from .keyed_jobs import KeyedJobs, enter, entries, keys
+
+
+def _driver(session: Session) -> Any:
+    """Return the driver's connection as SQLAlchemy adapts it, below everything that SQLAlchemy sees."""
+    return session.connection().connection.dbapi_connection
 
 
 def _commit(session: Session) -> None:
@@ -59,6 +65,14 @@ def _rollback_as_sql(session: Session) -> None:
     session.connection().exec_driver_sql(" ROLLBACK")
 
 
+def _commit_of_the_driver(session: Session) -> None:
+    _driver(session).commit()
+
+
+def _commit_as_the_drivers_sql(session: Session) -> None:
+    _driver(session).cursor().execute("COMMIT")
+
+
 REFUSED: dict[str, Callable[[Session], None]] = {
     function.__name__: function
     for function in (
@@ -71,6 +85,8 @@ REFUSED: dict[str, Callable[[Session], None]] = {
         _commit_connection,
         _commit_as_sql,
         _rollback_as_sql,
+        _commit_of_the_driver,
+        _commit_as_the_drivers_sql,
     )
 }
 
@@ -130,11 +146,6 @@ def test_a_failed_attempt_leaves_its_connection_clean(store: Store, kind: str) -
     assert entries(store) == ["after commit", "after ended", "after error"]
 
 
-def _driver(session: Session) -> Any:
-    """Return the driver's connection as SQLAlchemy adapts it, below everything that SQLAlchemy sees."""
-    return session.connection().connection.dbapi_connection
-
-
 def _reads(session: Session) -> None:
     session.execute(text("SELECT count(*) FROM accounts"))
 
@@ -166,13 +177,16 @@ def test_a_rollback_below_the_session_is_found(jobs: KeyedJobs, goes_on: Callabl
 
 
 @pytest.mark.parametrize("goes_on", GOES_ON)
-def test_a_commit_below_the_session_is_found(jobs: KeyedJobs, goes_on: Callable[[Session], None]) -> None:
-    """A COMMIT on the driver's own connection fails the attempt, and nothing more is written after it."""
+def test_a_commit_past_the_guard_is_found(jobs: KeyedJobs, goes_on: Callable[[Session], None]) -> None:
+    """A COMMIT that nothing could refuse fails the attempt, and nothing more is written after it."""
 
     @jobs.actor("enter:{one}")
     def act(session: Session, one: str, *_: Any) -> None:
         enter(session, one)
+        guard = guard_of(session.connection())
+        owner, guard.owner = guard.owner, None
         _driver(session).commit()
+        guard.owner = owner
         goes_on(session)
 
     ended = jobs.run(act, "a")
