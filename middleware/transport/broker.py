@@ -16,13 +16,14 @@ import dramatiq
 from dramatiq import Actor, Message, Worker
 from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, MiddlewareError, Pipelines, SkipMessage
 
-from ..errors import DeclarationError, NotEnqueued
+from ..errors import NotEnqueued
 from .copies import Copies
 from .counts import QueueCounts
 from .declaring import by_name, check_actor
 from .delivery import Delivery, set_current_delivery
 from .hooks import Hooks
 from .ladder import levels_for
+from .liveness import EXIT_CONFIGURATION
 from .outcome import RETURNED, Dead, Outcome
 from .outgoing import Outgoing
 from .queues import Queue
@@ -66,10 +67,6 @@ class JobBroker(dramatiq.Broker):
         self.use_outbound(outbound)
         super().__init__(middleware=middleware)
         self._hooks = Hooks(self.middleware)
-        if not self._hooks.named("decide"):
-            raise DeclarationError(
-                "expected the middleware list to hold one that decides outcomes, got: none; add Failures()"
-            )
         self.actor_options.add("snapshots")
 
     def use_outbound(self, outbound: Outbound) -> None:
@@ -189,6 +186,7 @@ class JobBroker(dramatiq.Broker):
         if signal == "process_message":
             self._begin(args[0])
         elif signal == "worker_boot":
+            self._check_list()
             self.prepare(args[0])
         elif signal == "worker_shutdown":
             self.drain(args[0])
@@ -218,6 +216,15 @@ class JobBroker(dramatiq.Broker):
                 )
         if signal == "skip_message":
             set_current_delivery(None)
+
+    def _check_list(self) -> None:
+        """Refuse a worker whose jobs would all be returned; a process that only sends needs no list."""
+        if not self._hooks.named("decide"):
+            self.logger.critical(
+                "Refusing to start: expected the middleware list to hold one that decides outcomes, "
+                "got: none; add Failures()"
+            )
+            raise SystemExit(EXIT_CONFIGURATION)
 
     def _begin(self, delivery: Delivery) -> None:
         if not delivery.link.alive:

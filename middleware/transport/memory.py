@@ -168,18 +168,18 @@ class MemoryConsumer(Consumer):
         self._knows_actor = knows_actor
         self._idle_seconds = idle_ms / 1000
         self._link = MemoryLink(memory, queue.name)
-        self._draining = False
+        self._draining = threading.Event()
 
     def __next__(self) -> MessageProxy | None:
         """Return the next delivery, None when nothing came for a while."""
-        if self._draining:
+        if self._draining.is_set():
             threading.Event().wait(self._idle_seconds)
             return None
         taken = self._memory.take(self._queue, self._idle_seconds)
         if taken is None:
             return None
         tag, publication = taken
-        if self._draining:
+        if self._draining.is_set():
             self._link.requeue(tag)
             return None
         return incoming(
@@ -206,4 +206,4 @@ class MemoryConsumer(Consumer):
 
     def drain(self) -> None:
         """Take no more deliveries."""
-        self._draining = True
+        self._draining.set()

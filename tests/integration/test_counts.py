@@ -34,7 +34,7 @@ def test_each_state_is_counted(rabbit: Rabbit, make_broker: MakeBroker, start: S
     rabbit.wait_for_letters(f"{QUEUE}.XQ")
     for _ in range(20):  # the queue's prefetch is 16
         hold.send()
-    for delay_ms in (5000, 9000, 20_000):
+    for delay_ms in (20_000, 21_000, 22_000):  # longer than the API takes to count
         hold.send_with_options(delay=delay_ms)
     journal.wait_for(2)
     try:
