@@ -87,16 +87,16 @@ class TimeLimits(Middleware):
         self.interrupts.disarm(armed)
         return result
 
-    def after_process_boot(self, broker: Broker) -> None:
+    def after_worker_boot(self, broker: Broker, worker: Worker) -> None:
         """Start the thread that watches the deadlines."""
-        self._stop.clear()  # a worker that was stopped in this process before
-        threading.Thread(target=self._watch, name="jobs-time-limits", daemon=True).start()
+        self._stop = threading.Event()  # a worker may have been stopped in this process before
+        threading.Thread(target=self._watch, args=(self._stop,), name="jobs-time-limits", daemon=True).start()
 
     def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """Stop watching."""
         self._stop.set()
 
-    def _watch(self) -> None:
-        while not self._stop.wait(_INTERVAL_SECONDS):
+    def _watch(self, stop: threading.Event) -> None:
+        while not stop.wait(_INTERVAL_SECONDS):
             for thread_id in self.interrupts.fire_due(TimeLimitExceeded):
                 log.warning("job.time_limit_exceeded", thread=thread_id)
