@@ -30,6 +30,10 @@ class Proxy:
         """Set: what the client sends waits here."""
         self.holds_answers = threading.Event()
         """Set: what the server sends waits here."""
+        self.refuses = threading.Event()
+        """Set: new connections are closed at once."""
+        self.refused = 0
+        """How many connections were closed at once."""
         self._closing = threading.Event()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
@@ -59,6 +63,10 @@ class Proxy:
             if not select.select([self._listener], [], [], _POLL_SECONDS)[0]:
                 continue
             client, _address = self._listener.accept()
+            if self.refuses.is_set():
+                self.refused += 1
+                client.close()
+                continue
             try:
                 server = socket.create_connection(self._target)
             except OSError:
