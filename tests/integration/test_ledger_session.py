@@ -18,7 +18,7 @@ from middleware.store import Store
 from middleware.store.guard import guard_of
 from middleware.transport.outcome import COMPLETED
 
-from .keyed_jobs import KeyedJobs, enter, entries, keys
+from .keyed_jobs import KeyedJobs, enter, entries, keys, rows
 
 
 def _driver(session: Session) -> Any:
@@ -141,9 +141,12 @@ def test_a_failed_attempt_leaves_its_connection_clean(store: Store, kind: str) -
     for how in ("commit", "error", "ended"):
         assert isinstance(jobs.run(act, how, how).error, LedgerViolation)
         assert jobs.run(act, f"after {how}").outcome is COMPLETED
+        with jobs.store.engine.begin() as connection:  # no job's transaction: everybody may commit
+            connection.execute(text("INSERT INTO accounts (id, balance) VALUES (:how, 1)"), {"how": how})
     jobs.close()
     jobs.store.dispose()
     assert entries(store) == ["after commit", "after ended", "after error"]
+    assert rows(store.engine, "SELECT count(*) FROM accounts") == [3]
 
 
 def _reads(session: Session) -> None:
