@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -164,8 +163,7 @@ def test_a_job_that_fails_while_closing_starts_no_second_worker(broker: InlineBr
     journal.wait_for(1)
     closing = threading.Thread(target=broker.close)
     closing.start()
-    wait_until(lambda: threading.active_count() and closing.is_alive(), what="closing to begin")
-    time.sleep(0.2)
+    wait_until(lambda: broker._worker is None, what="closing to begin")
     gate.open()
     closing.join()
     left = [thread.name for thread in threading.enumerate() if type(thread).__module__ == "dramatiq.worker"]

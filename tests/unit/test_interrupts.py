@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from dramatiq.middleware import Interrupt
+
+from middleware.failures.interrupts import Interrupts
+
+
+class Stop(Interrupt):
+    """An interrupt of this test."""
+
+
+def run_in_thread(target: Callable[[], Any]) -> Any:
+    """Run a function in a thread of its own and return what it returns or raises."""
+    result: list[Any] = []
+
+    def run() -> None:
+        try:
+            result.append(target())
+        except BaseException as error:
+            result.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    return result[0]
+
+
+def spin(seconds: float = 5.0) -> None:
+    """Run bytecode for a while."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+def test_a_thread_that_is_armed_is_interrupted() -> None:
+    """An interrupt is raised in a thread between `arm` and its end."""
+    interrupts = Interrupts()
+    armed = threading.Event()
+
+    def work() -> str:
+        stretch = interrupts.arm(threading.get_ident(), 60)
+        armed.set()
+        try:
+            spin()
+        except Stop:
+            interrupts.withdraw(stretch)
+            return "interrupted"
+        return "finished"
+
+    def interrupt() -> None:
+        armed.wait()
+        interrupts.fire_all(Stop)
+
+    threading.Thread(target=interrupt).start()
+    assert run_in_thread(work) == "interrupted"
+
+
+def test_only_what_is_due_is_interrupted() -> None:
+    """`fire_due` leaves alone whose deadline is not over."""
+    interrupts = Interrupts()
+    stretch = interrupts.arm(threading.get_ident(), 60)
+    assert interrupts.fire_due(Stop) == []
+    assert interrupts.withdraw(stretch) is None
+
+
+def test_an_interrupt_does_not_land_after_the_work() -> None:
+    """An interrupt that was raised in the last moment is taken back and reported: nothing is pending then."""
+    interrupts = Interrupts()
+
+    def work() -> str:
+        stretch = interrupts.arm(threading.get_ident(), 0)
+        fired = []
+        # In another thread, while this one waits in C: the exception is pending but not raised yet.
+        other = threading.Thread(target=lambda: fired.extend(interrupts.fire_due(Stop)))
+        try:
+            other.start()
+            other.join()
+            with pytest.raises(Stop):
+                interrupts.disarm(stretch)
+        except Stop:
+            interrupts.withdraw(stretch)
+        spin(0.2)
+        return "clean"
+
+    assert run_in_thread(work) == "clean"
+
+
+def test_a_thread_that_is_not_armed_is_left_alone() -> None:
+    """After `disarm` nothing can interrupt the thread."""
+    interrupts = Interrupts()
+    interrupts.disarm(interrupts.arm(threading.get_ident(), 0))
+    assert interrupts.fire_all(Stop) == []
+    spin(0.05)
+
+
+def test_each_stretch_is_interrupted_once() -> None:
+    """A stretch that was interrupted is not interrupted again, however long it takes to end."""
+    interrupts = Interrupts()
+    ready, done = threading.Event(), threading.Event()
+
+    def work() -> str:
+        stretch = interrupts.arm(threading.get_ident(), 0)
+        ready.set()
+        try:
+            while not done.wait(0.01):
+                pass
+        except Stop:
+            try:
+                while not done.wait(0.01):
+                    pass
+            finally:
+                interrupts.withdraw(stretch)
+            return "once"
+        return "never"
+
+    hits: list[int] = []
+
+    def interrupt() -> None:
+        ready.wait()
+        for _ in range(5):
+            hits.extend(interrupts.fire_due(Stop))
+            done.wait(0.02)
+        done.set()
+
+    threading.Thread(target=interrupt).start()
+    assert run_in_thread(work) == "once"
+    assert len(hits) == 1
+
+
+def test_a_stretch_that_ends_late_does_not_touch_the_next_one() -> None:
+    """Withdrawing an old stretch of a thread leaves the thread's new one armed."""
+    interrupts = Interrupts()
+    old = interrupts.arm(threading.get_ident(), 60)
+    new = interrupts.arm(threading.get_ident(), 60)
+    assert interrupts.withdraw(old) is None
+    assert interrupts._armed == {threading.get_ident(): new}
+    interrupts.disarm(new)
