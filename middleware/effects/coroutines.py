@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Coroutine as Awaited
 from typing import Any, TypeVar
 
-from ..transport.wrapping import Coroutine
+from ..transport.wrapping import Coroutine, Function
 from .databases import CommitUnknown, KeyBusy
 from .entry import Entry
 from .session import current, open_async_session, sync_part
@@ -34,6 +35,23 @@ def in_transaction(terms: Terms, function: Coroutine) -> Coroutine:
             terms.store.writers.release()
 
     return run
+
+
+def callable_on_the_loop(blocking: Function, coroutine: Coroutine) -> Function:
+    """Return a function that a coroutine can await, and that any other caller waits in.
+
+    Dramatiq's own blocks its thread until the event loop has run the coroutine: on the loop itself, for ever.
+    """
+
+    @functools.wraps(coroutine)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return blocking(*args, **kwargs)
+        return coroutine(*args, **kwargs)
+
+    return call
 
 
 async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, kwargs: Any) -> Any:

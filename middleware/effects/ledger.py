@@ -90,13 +90,16 @@ class Ledger(Middleware):
                     f"({other.template.text!r}); begin it with a word of its own"
                 )
         self._actors[keyed.name] = keyed
-        self._has_coroutines = self._has_coroutines or coroutine_of(actor) is not None
         terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace)
         wrap(
             actor,
             sync=lambda function: threads.in_transaction(terms, function),
             coroutine=lambda function: coroutines.in_transaction(terms, function),
         )
+        coroutine = coroutine_of(actor)
+        if coroutine is not None:
+            self._has_coroutines = True
+            actor.fn = coroutines.callable_on_the_loop(actor.fn, coroutine)
 
     def check_message(self, broker: JobBroker, message: Message[Any]) -> None:
         """Check a message before it is published.

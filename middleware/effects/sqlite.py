@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ..store.sqlite import FAILED, has_failed, is_busy, mark_failed
+from ..store.sqlite import BUSY_MS, FAILED, has_failed, is_busy, mark_failed
 from .databases import KeyBusy, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
 
@@ -40,6 +40,7 @@ class SQLite:
                 raise KeyBusy from error
             raise _wrapped(connection, error) from error
         finally:
+            cursor.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             cursor.close()
         return _COMMIT
 

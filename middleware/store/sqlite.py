@@ -11,6 +11,8 @@ from .guard import Guard, Record, new_guard
 
 FAILED: Final = "jobs: an SQL error has aborted the transaction"
 """The text of the error that a commit raises after an SQL error that no savepoint has undone."""
+BUSY_MS: Final = 5000
+"""How long a connection waits for another one that writes, unless somebody says otherwise; as in Python."""
 _HAS_FAILED: Final = "SELECT 1 FROM temp.jobs_failed"
 
 _switching = threading.Lock()

@@ -210,3 +210,23 @@ def test_the_event_loops_connections_end_with_the_worker(postgresql: Store) -> N
     postgresql.dispose()
     query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     wait_until(lambda: not rows(postgresql.fresh_engine, query), what="every connection to end")
+
+
+def test_a_direct_call_on_an_event_loop_is_awaited(store: Store) -> None:
+    """Outside any job, a coroutine awaits a keyed actor, which has a transaction of its own on that loop."""
+    jobs = KeyedJobs(store, "async def")
+
+    async def act(one: str) -> str:
+        await enter(one)
+        return "done"
+
+    actor = jobs.declare(act, "act", idempotency_key="enter:{one}")
+
+    async def main() -> list[Any]:
+        try:
+            return [await actor("a"), await actor("a")]
+        finally:
+            await store.dispose_async()
+
+    assert asyncio.run(main()) == ["done", None]
+    assert entries(store) == ["a"]

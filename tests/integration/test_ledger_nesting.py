@@ -13,7 +13,6 @@ from sqlalchemy.exc import IntegrityError, InternalError
 from middleware import KeyConflict, LedgerViolation
 from middleware.effects import current_async_session, current_session
 from middleware.transport.outcome import COMPLETED
-from middleware.transport.wrapping import coroutine_of
 
 from ..journal import Journal
 from .keyed_jobs import KeyedJobs, enter, entries, keys
@@ -23,7 +22,7 @@ OUTER = "outer:{one}"
 
 
 def declare_inner(jobs: KeyedJobs, work: Callable[..., None]) -> Any:
-    """Declare the actor that is called, and return what a caller of the same kind calls."""
+    """Declare the actor that is called, or awaited."""
 
     def inner(one: str, two: str = "2") -> str:
         work(current_session(), one)
@@ -33,8 +32,7 @@ def declare_inner(jobs: KeyedJobs, work: Callable[..., None]) -> Any:
         await current_async_session().run_sync(work, one)
         return one
 
-    actor = jobs.declare(inner if jobs.kind == "def" else inner_async, "inner", idempotency_key=INNER)
-    return coroutine_of(actor) or actor
+    return jobs.declare(inner if jobs.kind == "def" else inner_async, "inner", idempotency_key=INNER)
 
 
 def declare_outer(

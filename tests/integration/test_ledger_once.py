@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from middleware import BusinessReject, Invalid, KeyConflict
 from middleware.store import Store
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
-from middleware.transport.wrapping import coroutine_of
 
 from ..journal import Journal
 from .keyed_jobs import KeyedJobs, enter, entries, keys, rows
@@ -191,9 +190,7 @@ def test_a_direct_call_from_an_actor_without_a_key_does_not_decide_its_outcome(j
         act("a")
 
     async def plain_async() -> None:
-        coroutine = coroutine_of(act)
-        assert coroutine is not None
-        await coroutine("a")
+        await act("a")
 
     caller = jobs.declare(plain if jobs.kind == "def" else plain_async, "caller")
     assert jobs.run(caller).outcome is COMPLETED

@@ -30,11 +30,11 @@ def test_commits_reach_the_disk(sqlite_jobs: KeyedJobs) -> None:
 
     @sqlite_jobs.actor("enter:{one}")
     def act(session: Session, *_: Any) -> None:
-        for pragma in ("journal_mode", "synchronous", "foreign_keys"):
+        for pragma in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout"):
             found.note(session.execute(text(f"PRAGMA {pragma}")).scalar())
 
     sqlite_jobs.run(act, "a")
-    assert found.entries == ["wal", 2, 1]
+    assert found.entries == ["wal", 2, 1, 5000]
 
 
 def test_a_transaction_begins_with_the_writers_lock(sqlite_jobs: KeyedJobs) -> None:
