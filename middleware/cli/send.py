@@ -41,12 +41,12 @@ def send(
     if follower is None:
         return
     alive = follow(follower, messages, report=typer.echo)
-    _tell_what_is_left(broker)
+    tell_what_is_left(broker)
     if not alive:
         raise typer.Exit(1)
 
 
-def _tell_what_is_left(broker: JobBroker) -> None:
+def tell_what_is_left(broker: JobBroker) -> None:
     """Say what the end of this process does to the jobs that the followed ones sent."""
     counts = [broker.queue_counts(name) for name in broker.specs]
     left = sum((each.waiting or 0) + (each.active or 0) + (each.delayed or 0) for each in counts)

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
+import dramatiq
 import pytest
 
 from jobs.demo.audit import audit
 from jobs.demo.books import Books
 from jobs.demo.evidence import Letter, Observed
 from jobs.demo.workload import Workload
+from middleware.transport.delivery import Delivery
+from middleware.transport.evidence import Evidence
+from middleware.transport.memory import Memory, MemoryLink
+from middleware.transport.outcome import COMPLETED, RETURNED, Dead, Outcome, Retry, Snoozed
 
 WORKLOAD = Workload(
     accounts=1, usages=2, twice=1, unpaid=1, unknown=1, prompts={"steady": 1, "flaky": 1, "refused": 1}
@@ -129,3 +135,26 @@ def test_many_differences_are_cut_short() -> None:
     check = audit(workload, books, books, [], {}, Observed())[1]
     assert len(check.differences) == 6
     assert check.differences[-1] == "… and 15 more"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ended"),
+    [
+        (COMPLETED, 1),
+        (Dead("invalid", None), 1),
+        (RETURNED, 0),
+        (Snoozed(timedelta(seconds=1)), 0),
+        (Retry("transient", OSError("gone"), timedelta(seconds=1)), 0),
+    ],
+)
+def test_a_job_has_ended_when_it_left_the_system(outcome: Outcome, ended: int) -> None:
+    """A retry, a snooze and a return leave the job where it is; everything else ends it."""
+    message: dramatiq.Message[Any] = dramatiq.Message(
+        queue_name="llm", actor_name="a", args=(), kwargs={}, options={}
+    )
+    link = MemoryLink(Memory(), "llm")
+    delivery = Delivery(message, link=link, tag=1, body=b"", evidence=Evidence.from_headers({}))
+    observed = Observed()
+    observed.note(delivery, outcome)
+    assert observed.ended == ended
+    assert observed.endings == {outcome.name: 1}

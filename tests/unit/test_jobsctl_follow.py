@@ -9,6 +9,7 @@ from dramatiq.errors import Retry as RetryRequested
 
 from middleware import BusinessReject, Failures, InlineBroker, Invalid, Queue
 from middleware.cli.follow import follow, tell
+from middleware.cli.send import tell_what_is_left
 from middleware.observe import Follower, Stuck
 from middleware.transport.outcome import (
     COMPLETED,
@@ -106,3 +107,23 @@ def test_patience_ends(broker: InlineBroker) -> None:
     sent = [later.send_with_options(delay=60_000)]
     with pytest.raises(Stuck, match=r"expected 1 more jobs to end, got: no outcome for 0\.1 s"):
         list(follower.outcomes(sent, timedelta(milliseconds=100)))
+
+
+def test_what_ends_with_the_process_is_told(broker: InlineBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    """Jobs that the followed ones sent, and that have not ended, are counted; none means silence."""
+
+    @dramatiq.actor(queue_name="critical", broker=broker)
+    def child() -> None: ...
+
+    @dramatiq.actor(queue_name="critical", broker=broker)
+    def parent(children: int) -> None:
+        for _ in range(children):
+            child.send_with_options(delay=60_000)
+
+    follower = Follower(broker)
+    for children in (0, 2):
+        assert follow(follower, [parent.send(children)], lambda line: None)
+        tell_what_is_left(broker)
+    assert capsys.readouterr().err == (
+        "jobsctl: jobs that these sent and that have not ended: 2; they go with this process\n"
+    )
