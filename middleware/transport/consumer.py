@@ -176,7 +176,7 @@ class QueueConsumer(Consumer):
                 ),
                 channel,
             )
-            self._watch = QueueWatch(wire, self._topology.queues[0])
+            self._watch = QueueWatch(wire, self._topology)
         self._reconnect.succeeded(wire.address)
 
     def _consumer_tag(self) -> str:

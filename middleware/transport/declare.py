@@ -41,7 +41,7 @@ def declare(wire: Wire, topology: Topology) -> None:
     for attempt in range(1, _ATTEMPTS + 1):
         channel = wire.channel()
         try:
-            _send(channel, topology)
+            request(channel, topology)
             _synchronise(wire, channel)
             channel.close()
             return
@@ -51,7 +51,8 @@ def declare(wire: Wire, topology: Topology) -> None:
                 raise
 
 
-def _send(channel: Channel, topology: Topology) -> None:
+def request(channel: Channel, topology: Topology) -> None:
+    """Send the declarations of a topology and wait for nothing; a difference closes the channel."""
     for exchange in topology.exchanges:
         channel.exchange_declare(exchange.name, exchange.kind, durable=True)
     for queue in topology.queues:

@@ -46,7 +46,7 @@ def watch_threads(worker: Worker) -> threading.Event:
 
 def _watch(worker: Worker, stopping: threading.Event) -> None:
     while not stopping.wait(_INTERVAL_SECONDS):
-        threads = (*worker.workers, *worker.consumers.values())
+        threads = (*worker.workers, *list(worker.consumers.values()))
         dead = [thread.name for thread in threads if not thread.is_alive()]
         if dead and not stopping.is_set():
             names = ", ".join(dead)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 import pika
 from dramatiq import Worker
@@ -17,23 +15,16 @@ from dramatiq.broker import Consumer
 from dramatiq.common import iter_queue
 from dramatiq.middleware import Middleware
 
-from ..errors import TopologyError
-from ..logs import get_logger
 from .broker import JobBroker
 from .consumer import QueueConsumer
 from .counts import QueueCounts, count_queue
-from .declare import declare
-from .liveness import EXIT_CONFIGURATION, EXIT_CONNECTION, end_process, watch_threads
-from .management import Management, ManagementError, few_members
-from .policies import policy_conflicts
+from .liveness import EXIT_CONFIGURATION, end_process, watch_threads
+from .management import Management
 from .publisher import Publisher
 from .queues import Queue
+from .start_up import StartUp
 from .topology import topology_of
-from .wire import ChannelClosed, Wire, WireError, parse_urls
-
-log = get_logger(__name__)
-
-_START_SECONDS: Final = 15.0
+from .wire import Wire, parse_urls
 
 
 class QuorumBroker(JobBroker):
@@ -72,13 +63,14 @@ class QuorumBroker(JobBroker):
         self.publisher = Publisher(self._parameters, self._topologies, f"{name} publisher")
         super().__init__(queues=queues, middleware=middleware, outbound=self.publisher, **options)
         self._topologies.update({queue.name: topology_of(queue, self.levels) for queue in queues})
-        self._consumer_timeout = consumer_timeout
-        self._grace = grace
         self._consumers: list[QueueConsumer] = []
         self._watching: threading.Event | None = None
         self._management = None
         if management_url:
             self._management = Management(management_url, self._parameters[0].virtual_host)
+        self._start_up = StartUp(
+            self.specs, self._topologies, self._parameters, self._management, consumer_timeout, grace, name
+        )
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 1000) -> Consumer:
         """Return the consumer of a queue; its prefetch is the Queue's, not Dramatiq's."""
@@ -102,78 +94,12 @@ class QuorumBroker(JobBroker):
             SystemExit: the worker must not start; one CRITICAL line said why.
         """
         names = sorted(worker.consumer_whitelist or self.specs)
-        unknown = [name for name in names if name not in self.specs]
-        if unknown:
-            self._refuse(
-                f"expected --queues to be among {', '.join(sorted(self.specs))}, got: {', '.join(unknown)}; "
-                f"correct the name or declare a Queue of that name"
-            )
+        self._start_up.check_names(names)
+        self._start_up.check_arithmetic(names, worker.worker_threads)
         for name in names:
-            self._check_arithmetic(self.specs[name], worker.worker_threads)
             self.declare_queue(name)
-        self._declare(names)
-        self._check_policies(names)
-
-    def _check_arithmetic(self, queue: Queue, threads: int) -> None:
-        """A prefetched job's clock runs too: the broker ends the channel that holds one for too long."""
-        rounds = math.ceil(queue.prefetch / threads)
-        longest = rounds * queue.time_limit + self._grace
-        if longest > self._consumer_timeout:
-            self._refuse(
-                f"queue {queue.name!r}: expected ceil(prefetch / threads) x time limit + grace to be at most "
-                f"JOBS_BROKER_CONSUMER_TIMEOUT ({self._consumer_timeout}), got: "
-                f"ceil({queue.prefetch} / {threads}) x {queue.time_limit} + {self._grace} = {longest}; lower "
-                f"the queue's prefetch or time limit, start more threads, or raise consumer_timeout on the "
-                f"broker and the setting with it"
-            )
-
-    def _declare(self, names: list[str]) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                wire = Wire(self._parameters, f"jobs {socket.gethostname()}:{os.getpid()} start-up")
-                try:
-                    for name in names:
-                        declare(wire, self._topologies[name])
-                finally:
-                    wire.close()
-                return
-            except TopologyError as error:
-                self._refuse(str(error))
-            except (WireError, ChannelClosed, OSError) as error:
-                if time.monotonic() > deadline:
-                    self._refuse(f"no broker after {_START_SECONDS:.0f} s: {error}", EXIT_CONNECTION)
-                threading.Event().wait(0.5)
-
-    def _check_policies(self, names: list[str]) -> None:
-        if self._management is None:
-            return
-        declared = [queue for name in names for queue in self._topologies[name].queues]
-        try:
-            conflicts = policy_conflicts(self._management.policies(), declared)
-        except ManagementError as error:
-            log.warning("startup.policies_not_checked", reason=str(error))
-            return
-        if conflicts:
-            self._refuse("; ".join(conflicts))
-        self._check_members(self._management, [queue.name for queue in declared])
-
-    @staticmethod
-    def _check_members(management: Management, declared: list[str]) -> None:
-        try:
-            nodes = management.nodes()
-            few = few_members(management.queues(), declared, nodes)
-        except ManagementError as error:
-            log.info("startup.members_not_checked", reason=str(error))
-            return
-        if few:
-            log.warning(
-                "startup.few_members", queues=few, nodes=nodes, advice="rabbitmq-queues grow NODE all"
-            )
-
-    def _refuse(self, text: str, code: int = EXIT_CONFIGURATION) -> None:
-        self.logger.critical("Refusing to start: %s", text)
-        raise SystemExit(code)
+        self._start_up.declare(names)
+        self._start_up.check_policies(names)
 
     def emit_after(self, signal: str, *args: Any, **kwargs: Any) -> None:
         """Call the hooks; once a worker runs, its threads are watched."""

@@ -2,7 +2,7 @@
 
 RabbitMQ tells a consumer when its queue is deleted, but not (3.10) when the queue is declared differently in
 the same moment: the consumer would wait for ever. So each consumer declares its queue again now and then, on
-a channel of its own: one small request, whose answer nobody waits for.
+a channel of its own: requests whose answer nobody waits for, the broker closes the channel over a difference.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from pika.channel import Channel
+
 from ..errors import TopologyError
-from .declare import raise_drift
-from .topology import QueueDeclaration
+from .declare import raise_drift, request
+from .topology import Topology
 from .wire import Wire, closed_channel
 
 _INTERVAL_SECONDS: Final = 5.0
+_ALL_EVERY: Final = 12
+"""Once a minute the dead-letter queue and the ladder as well: what somebody deleted is back."""
 
 
 class QueueWatch:
@@ -23,7 +27,7 @@ class QueueWatch:
 
     Parameters:
         wire: the consumer's connection, driven by the calling thread.
-        queue: as the kit declares it.
+        topology: of the queue, as the kit declares it.
 
     Attributes:
         drift: says how the broker's queue differs, None while it does not.
@@ -32,28 +36,40 @@ class QueueWatch:
         WireError: the connection went.
     """
 
-    def __init__(self, wire: Wire, queue: QueueDeclaration) -> None:
+    def __init__(self, wire: Wire, topology: Topology) -> None:
         self.drift: TopologyError | None = None
-        self._queue = queue
+        self._wire = wire
+        self._topology = topology
         self._due = time.monotonic() + _INTERVAL_SECONDS
-        self._channel = wire.channel()
-        self._channel.add_on_close_callback(lambda _channel, reason: self._on_closed(reason))
+        self._asked = 0
+        self._channel = self._open()
 
     def ask_when_due(self) -> None:
-        """Ask if the time has come; the answer arrives while the connection is pumped."""
+        """Ask if the time has come; the answer arrives while the connection is pumped.
+
+        Raises:
+            WireError: the connection went.
+        """
         now = time.monotonic()
-        if now >= self._due and self._channel.is_open:
-            self._due = now + _INTERVAL_SECONDS
-            self._channel.queue_declare(
-                self._queue.name, durable=True, arguments=self._queue.arguments, callback=_nothing
-            )
+        if now < self._due:
+            return
+        self._due = now + _INTERVAL_SECONDS
+        if not self._channel.is_open:
+            self._channel = self._open()
+        self._asked += 1
+        if self._asked % _ALL_EVERY == 0:
+            request(self._channel, self._topology)
+        else:
+            queue = self._topology.queues[0]
+            self._channel.queue_declare(queue.name, durable=True, arguments=queue.arguments)
+
+    def _open(self) -> Channel:
+        channel = self._wire.channel()
+        channel.add_on_close_callback(lambda _channel, reason: self._on_closed(reason))
+        return channel
 
     def _on_closed(self, reason: BaseException) -> None:
         try:
             raise_drift(closed_channel(reason))
         except TopologyError as drift:
             self.drift = drift
-
-
-def _nothing(_frame: object) -> None:
-    """The queue is as declared; otherwise the broker closes the channel."""

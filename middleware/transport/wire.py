@@ -24,11 +24,20 @@ from ..errors import ConfigurationError, JobsError
 
 HEARTBEAT_SECONDS: Final = 30
 _OPEN_SECONDS: Final = 10.0
+_REFUSALS: Final = (
+    pika.exceptions.AuthenticationError,
+    pika.exceptions.ProbableAccessDeniedError,
+    pika.exceptions.ProbableAuthenticationError,
+)
 _CLOSE_SECONDS: Final = 2.0
 
 
 class WireError(JobsError):
     """The broker is not reachable, or the connection is gone."""
+
+
+class WireRefused(WireError):
+    """Every node answers and refuses: wrong user, password or virtual host. Waiting does not help."""
 
 
 class ChannelClosed(JobsError):
@@ -98,20 +107,21 @@ class Wire:
     ) -> None:
         self._failure: BaseException | None = None
         self._opened = threading.Event()
-        problems = []
+        problems: list[WireError] = []
         for shared in random.sample(list(parameters), len(parameters)):
             node = copy.copy(shared)
             node.client_properties = {"connection_name": name}
             try:
                 self._connect(node)
             except WireError as error:
-                problems.append(str(error))
+                problems.append(error)
                 continue
             self.address = describe_address(node)
             if on_blocked is not None:
                 self._report_alarms(on_blocked)
             return
-        raise WireError("; ".join(problems))
+        is_refused = all(isinstance(problem, WireRefused) for problem in problems)
+        raise (WireRefused if is_refused else WireError)("; ".join(map(str, problems)))
 
     def _connect(self, node: pika.connection.Parameters) -> None:
         self._failure = None
@@ -129,8 +139,12 @@ class Wire:
             self.pump(0.5)
         if not self.is_open:
             reason = self.failure if self._is_decided() else "no answer in time"
+            kind = WireRefused if self._is_refused() else WireError
             self.close()
-            raise WireError(f"cannot connect to RabbitMQ at {describe_address(node)}: {reason}")
+            raise kind(f"cannot connect to RabbitMQ at {describe_address(node)}: {reason}")
+
+    def _is_refused(self) -> bool:
+        return isinstance(self._failure, _REFUSALS)
 
     def _is_decided(self) -> bool:
         return self.is_open or self._failure is not None

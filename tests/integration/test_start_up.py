@@ -6,12 +6,13 @@ import logging
 import threading
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import dramatiq
 import pytest
 
 from middleware import Queue, QuorumBroker
-from middleware.transport import quorum
+from middleware.transport import start_up
 from middleware.transport.ladder import levels_for
 from middleware.transport.topology import topology_of
 from tests.brokers import QUEUE, SHORT_LADDER, start_worker
@@ -179,7 +180,7 @@ def test_a_broker_that_is_away_refuses_the_start(
     make_broker: MakeBroker, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that finds no broker for a while ends with the code that Dramatiq has for it."""
-    monkeypatch.setattr(quorum, "_START_SECONDS", 1.0)
+    monkeypatch.setattr(start_up, "_START_SECONDS", 1.0)
     code, line = refused(make_broker(url="amqp://guest:guest@127.0.0.1:1/%2F"))
     assert code == CONNECTION
     assert "127.0.0.1:1" in line
@@ -187,13 +188,12 @@ def test_a_broker_that_is_away_refuses_the_start(
 
 
 def test_a_missing_permission_refuses_the_start(
-    rabbit: Rabbit, make_broker: MakeBroker, refused: Any, monkeypatch: pytest.MonkeyPatch
+    rabbit: Rabbit, make_broker: MakeBroker, refused: Any
 ) -> None:
-    """A user that may not declare gets the broker's own words."""
-    monkeypatch.setattr(quorum, "_START_SECONDS", 1.0)
+    """A user that may not declare gets the broker's own words at once."""
     rabbit.restrict(configure="^$")
     code, line = refused(make_broker())
-    assert code != 0
+    assert code == CONFIGURATION
     assert "ACCESS_REFUSED" in line
 
 
@@ -216,6 +216,29 @@ def test_a_management_api_that_is_away_does_not_refuse_the_start(
     assert len(warnings) == 1
     note.send()
     journal.wait_for(1)
+
+
+def test_queues_of_one_worker_share_its_threads(make_broker: MakeBroker, refused: Any) -> None:
+    """Two queues that pass alone are refused together when the sum of their times is too long."""
+    broker = make_broker(
+        queues=[Queue(name=name, prefetch=2, time_limit=timedelta(minutes=10)) for name in (QUEUE, "other")],
+        grace=timedelta(minutes=1),
+        consumer_timeout=timedelta(minutes=30),
+    )
+    code, line = refused(broker, threads=1)
+    assert code == CONFIGURATION
+    assert "ceil(2 / 1) x 0:10:00 + ceil(2 / 1) x 0:10:00 + 0:01:00 = 0:41:00" in line
+
+
+def test_a_wrong_password_refuses_the_start_at_once(
+    rabbit: Rabbit, make_broker: MakeBroker, refused: Any
+) -> None:
+    """Waiting does not cure a wrong password: the start ends with the configuration's code."""
+    code, line = refused(
+        make_broker(url=rabbit.url.replace(urlsplit(rabbit.url).netloc.partition("@")[0], "nobody:wrong"))
+    )
+    assert code == CONFIGURATION
+    assert "ACCESS_REFUSED" in line
 
 
 def test_only_the_named_queues_are_consumed(make_broker: MakeBroker, start: StartWorker) -> None:

@@ -1,0 +1,1 @@
+"""Moving a job safely: queues, their topology, publisher, consumer, settlement, both brokers."""
