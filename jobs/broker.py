@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dramatiq.middleware import AgeLimit, AsyncIO, Callbacks, CurrentMessage, Middleware, Pipelines
+from dramatiq.middleware import AgeLimit, Callbacks, CurrentMessage, Middleware, Pipelines
 
-from middleware import Failures, InlineBroker, Ledger, QuorumBroker, Shutdown, Store, TimeLimits
+from middleware import AsyncIO, Failures, InlineBroker, Ledger, QuorumBroker, Shutdown, Store, TimeLimits
 from middleware.configuration import INLINE
 from middleware.transport.broker import JobBroker
 

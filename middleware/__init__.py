@@ -18,6 +18,7 @@ from .errors import (
     TopologyError,
     UnknownQueue,
 )
+from .failures.event_loop import AsyncIO
 from .failures.failures import Failures
 from .failures.kinds import Kind
 from .failures.shutdown import Shutdown
@@ -46,6 +47,7 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "UnknownQueue",
     # Run: how long, until when
     "TimeLimits",
+    "AsyncIO",
     "Shutdown",
     # Take effect once
     "Store",

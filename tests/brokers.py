@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from dramatiq import Worker
-from dramatiq.middleware import AgeLimit, AsyncIO, Callbacks, CurrentMessage, Middleware, Pipelines
+from dramatiq.middleware import AgeLimit, Callbacks, CurrentMessage, Middleware, Pipelines
 
-from middleware import Failures, InlineBroker, Queue, QuorumBroker, Shutdown, TimeLimits
+from middleware import AsyncIO, Failures, InlineBroker, Queue, QuorumBroker, Shutdown, TimeLimits
 from middleware.transport.broker import JobBroker
 
 QUEUE: Final = "jobs"
