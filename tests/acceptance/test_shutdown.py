@@ -43,3 +43,18 @@ def test_a_job_that_outlasts_the_grace_is_returned_and_uses_no_attempt(deploymen
     assert [event.attempt for event in deployment.seen.of("began")] == [1, 1]
     assert len(deployment.seen.of("ended")) == 1
     assert deployment.waiting() == {}
+
+
+def test_a_second_sigterm_ends_the_worker_and_loses_nothing(deployment: Deployment) -> None:
+    """Told twice, a worker ends while its job still runs; the broker delivers the job again."""
+    worker = deployment.start().wait_ready()
+    deployment.send(probe("long", gates=["finish"]))
+    wait_until(lambda: deployment.seen.count("began", "long"), what="the job to begin")
+    worker.terminate()
+    wait_until(lambda: "Shutting down..." in worker.text(), what="the first signal to be heard")
+    worker.terminate()
+    assert worker.wait_ended() != 0
+    deployment.gates.open("finish")
+    deployment.work_off()
+    assert len(deployment.seen.of("ended")) == 1
+    assert deployment.waiting() == {}
