@@ -8,6 +8,7 @@ two layers of queues between socket and caller; here a callback gets the frame a
 from __future__ import annotations
 
 import copy
+import logging
 import random
 import threading
 import time
@@ -105,6 +106,7 @@ class Wire:
         name: str,
         on_blocked: Callable[[str | None], None] | None = None,
     ) -> None:
+        _quieten_pika()
         self._failure: BaseException | None = None
         self._opened = threading.Event()
         problems: list[WireError] = []
@@ -251,6 +253,13 @@ class Wire:
         give_up = time.monotonic() + seconds
         while not self._connection.is_closed and time.monotonic() < give_up:
             self.pump(0.2)
+
+
+def _quieten_pika() -> None:
+    """Leave the log to the kit, unless somebody wants pika's: six ERROR lines per failed attempt."""
+    logger = logging.getLogger("pika")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
 
 
 def closed_channel(reason: BaseException) -> ChannelClosed:
