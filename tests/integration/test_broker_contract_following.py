@@ -237,10 +237,14 @@ def test_an_unknown_callback_holds_up_no_job(two_queues: Rig, option: str) -> No
 
 
 def test_a_next_step_on_an_unknown_queue_makes_its_job_a_dead_letter(two_queues: Rig) -> None:
-    """A job whose next step belongs to a queue that this worker does not declare is dead with that reason."""
+    """A job whose next step belongs to a queue that nobody declares is dead, and nothing else follows it."""
     rig, journal = two_queues, Journal()
 
     @dramatiq.actor(broker=rig.broker, queue_name=QUEUE)
+    def note(*_facts: Any) -> None:
+        journal.note("followed")
+
+    @dramatiq.actor(broker=rig.broker, queue_name=QUEUE, on_success="note")
     def run() -> int:
         journal.note("ran")
         return 1

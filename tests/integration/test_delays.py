@@ -143,7 +143,7 @@ def test_a_job_that_came_through_the_ladder_is_dead_lettered_natively(
 ) -> None:
     """A job whose routing key is a delay's bits still lands in its own queue's dead letters when rejected."""
     broker = make_broker()
-    sent = broker.enqueue(message(), delay=100)
+    sent = broker.enqueue(message(), delay=200)  # by the one way that leaves it the delay's routing key
     wait_until(lambda: rabbit.ready(QUEUE) == 1, what="the job to be due")
     with rabbit.channel() as channel:
         method, _properties, _body = channel.basic_get(QUEUE)

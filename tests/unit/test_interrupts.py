@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from dramatiq.middleware import Interrupt
 
-from middleware.failures.interrupts import Interrupts
+from middleware.failures.interrupts import Armed, Interrupts
+from tests.waiting import wait_until
 
 
 class Stop(Interrupt):
@@ -71,25 +72,29 @@ def test_only_what_is_due_is_interrupted() -> None:
 
 
 def test_an_interrupt_does_not_land_after_the_work() -> None:
-    """An interrupt that was raised in the last moment is taken back and reported: nothing is pending then."""
+    """An interrupt that is raised but has not landed when the work ends is taken back, and is reported."""
     interrupts = Interrupts()
+    stretches: list[Armed] = []
+    waits_in_c = threading.Lock()  # where an interrupt cannot land: as a thread waits for its coroutine
+    waits_in_c.acquire()
 
     def work() -> str:
-        stretch = interrupts.arm(threading.get_ident(), 0)
-        fired = []
-        # In another thread, while this one waits in C: the exception is pending but not raised yet.
-        other = threading.Thread(target=lambda: fired.extend(interrupts.fire_due(Stop)))
-        try:
-            other.start()
-            other.join()
-            with pytest.raises(Stop):
-                interrupts.disarm(stretch)
-        except Stop:
-            interrupts.withdraw(stretch)
+        stretches.append(interrupts.arm(threading.get_ident(), 0))
+        waits_in_c.acquire()
         spin(0.2)
-        return "clean"
+        return "finished"
 
-    assert run_in_thread(work) == "clean"
+    def end_in_the_last_moment() -> None:
+        wait_until(lambda: stretches, what="the thread to be armed")
+        wait_until(lambda: interrupts.fire_due(Stop), what="the interrupt to be raised")
+        with pytest.raises(Stop):
+            interrupts.disarm(stretches[0])
+        waits_in_c.release()
+
+    other = threading.Thread(target=end_in_the_last_moment)
+    other.start()
+    assert run_in_thread(work) == "finished"
+    other.join()
 
 
 def test_a_thread_that_is_not_armed_is_left_alone() -> None:

@@ -164,7 +164,7 @@ def test_a_copy_carries_the_evidence() -> None:
     assert len({headers[COPY_ID] for headers in (retry, snooze, dead)}) == 3
 
 
-@pytest.mark.parametrize("outcome", [each for each, _place, _ticks in ENDS])
+@pytest.mark.parametrize("outcome", [COMPLETED, RETURNED, *(each for each, _place, _ticks in ENDS)])
 def test_a_dead_channel_publishes_nothing(outcome: Outcome) -> None:
     """What ended after its channel went is neither published nor acknowledged: it is delivered again."""
     outbound = Outbound()
