@@ -22,10 +22,10 @@ demo: venv ## run the main job in one process, without any server, and check the
 	@$(VENV) -m jobs.demo $(ARGS)
 
 test: can-test lint ## start services of its own, run linters and tests, stop the services; ARGS='-k ledger'
-	@$(SERVICES) --instance test run $(VENV) -m pytest -m 'not slow' $(ARGS)
+	@$(SERVICES) --instance test run $(VENV) -m tests $(ARGS)
 
 test-long: can-test venv-dev ## all tests, the slow ones too
-	@$(SERVICES) --instance test run $(VENV) -m pytest $(ARGS)
+	@$(SERVICES) --instance test run $(VENV) -m tests --slow $(ARGS)
 
 lint: venv-dev ## ruff and mypy
 	@$(VENV) -m ruff check
