@@ -34,5 +34,6 @@ def find_actor(known: Mapping[str, Actor[..., Any]], name: str) -> Actor[..., An
         return known[name]
     listed = ", ".join(sorted(known)) or "none"
     raise BadInput(
-        f"expected ACTOR to be one of the declared actors ({listed}), got: {name!r}{nearest(name, known)}"
+        f"expected ACTOR to be one of the declared actors ({listed}), got: {name!r}{nearest(name, known)}; "
+        f"for actors of a module of your own set JOBS_APP to it (it needs `from jobs import seed, store`)"
     )

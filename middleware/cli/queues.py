@@ -37,7 +37,9 @@ def queues(
         table.add_row(count["queue"], *(_show(count[state]) for state in STATES))
     Console().print(table)
     if any(None in count.values() for count in counts):
-        typer.echo(f"  {UNKNOWN} not known: unused queues; active needs the management API, dead an archive")
+        typer.echo(
+            f"  {UNKNOWN} not known: unused queues; active needs the management API and lags by seconds"
+        )
 
 
 def _show(number: int | None) -> str:

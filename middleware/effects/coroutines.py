@@ -45,9 +45,7 @@ def callable_on_the_loop(blocking: Function, coroutine: Coroutine) -> Function:
 
     @functools.wraps(coroutine)
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if asyncio._get_running_loop() is None:
             return blocking(*args, **kwargs)
         return coroutine(*args, **kwargs)
 

@@ -48,7 +48,11 @@ def incoming(
         message.options["retries"] = evidence.attempt - 1  # where Dramatiq's own middleware keeps it
     delivery = Delivery(message, link=link, tag=tag, body=body, evidence=evidence, redelivered=redelivered)
     if not kind and not knows_actor(message.actor_name):
-        kind, reason = "unknown_actor", f"no actor named {message.actor_name!r} is declared in this worker"
+        kind = "unknown_actor"
+        reason = (
+            f"no actor named {message.actor_name!r} is declared in this worker: every worker of a queue has "
+            f"to load the modules of all its actors (dramatiq MODULE …)"
+        )
     if not kind:
         return delivery
     log.error("job.dead_lettered", kind=kind, queue=queue, message_id=delivery.message_id, reason=reason)

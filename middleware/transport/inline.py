@@ -89,10 +89,11 @@ class InlineBroker(JobBroker):
             except SystemExit:
                 raise NotEnqueued("the worker of this process refuses to start; the log says why") from None
             self._worker = worker
-            threading.Thread(target=self._end_with_main_thread, name="jobs-inline-exit", daemon=True).start()
+            # No daemon: the interpreter waits for it, and so for the grace of jobs that run.
+            threading.Thread(target=self._end_with_main_thread, name="jobs-inline-exit").start()
 
     def _end_with_main_thread(self) -> None:
-        """Stop the worker when the program ends, so that no thread of it keeps the process alive."""
+        """Stop the worker when the program ends."""
         threading.main_thread().join()
         self.close()
 
@@ -113,7 +114,8 @@ class InlineBroker(JobBroker):
         if worker is not self._booting:
             self.logger.critical(
                 "Refusing to start: expected JOBS_BROKER_URL to be amqp://…, got: inline://, whose jobs "
-                "run in the process that sends them; run `make services` and start again"
+                "run in the process that sends them; run `make services` and start again in the folder that "
+                "holds .env"
             )
             raise SystemExit(2)
         for name in self.specs:

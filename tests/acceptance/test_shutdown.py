@@ -46,15 +46,33 @@ def test_a_job_that_outlasts_the_grace_is_returned_and_uses_no_attempt(deploymen
 
 
 def test_a_second_sigterm_ends_the_worker_and_loses_nothing(deployment: Deployment) -> None:
-    """Told twice, a worker ends while its job still runs; the broker delivers the job again."""
+    """Told again after a while, a worker ends while its job runs; the broker delivers the job again."""
     worker = deployment.start().wait_ready()
     deployment.send(probe("long", gates=["finish"]))
     wait_until(lambda: deployment.seen.count("began", "long"), what="the job to begin")
     worker.terminate()
     wait_until(lambda: "Shutting down..." in worker.text(), what="the first signal to be heard")
-    worker.terminate()
-    assert worker.wait_ended() != 0
+
+    def told_again() -> bool:
+        worker.terminate()
+        return worker.exit_code is not None
+
+    wait_until(told_again, what="the worker to end")
+    assert worker.exit_code != 0
     deployment.gates.open("finish")
     deployment.work_off()
     assert len(deployment.seen.of("ended")) == 1
+    assert deployment.waiting() == {}
+
+
+def test_a_signal_to_the_whole_group_is_one_signal(deployment: Deployment) -> None:
+    """`kill %1`, systemd and containers signal master and workers alike: the running job still finishes."""
+    worker = deployment.start().wait_ready()
+    deployment.send(probe("running", gates=["finish"]))
+    wait_until(lambda: deployment.seen.count("began", "running"), what="the job to begin")
+    worker.terminate_group()
+    wait_until(lambda: "Shutting down..." in worker.text(), what="the signal to be heard")
+    deployment.gates.open("finish")
+    assert worker.wait_ended() == 0
+    assert [event.name for event in deployment.seen.of("ended")] == ["running"]
     assert deployment.waiting() == {}

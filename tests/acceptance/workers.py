@@ -108,6 +108,10 @@ class Worker:
         """Ask it to stop, as a deployment does."""
         self._command.terminate()
 
+    def terminate_group(self) -> None:
+        """Ask the command and its worker processes to stop, all at once, as a shell's `kill %1` does."""
+        os.killpg(self._command.pid, signal.SIGTERM)
+
     def wait_ended(self, seconds: float = _STOP_SECONDS) -> int:
         """Wait for its end and return the exit code."""
         wait_until(lambda: self.exit_code is not None, what="the worker to end", seconds=seconds)
