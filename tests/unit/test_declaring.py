@@ -41,7 +41,7 @@ def declare(broker: InlineBroker, **options: Any) -> None:
         {"max_age": 1000},
         {"on_success": "other", "on_failure": "other", "on_retry_exhausted": "other"},
     ],
-    ids=str,
+    ids=" ".join,
 )
 def test_options_of_dramatiq_and_the_kit_are_taken(broker: InlineBroker, options: dict[str, Any]) -> None:
     """Each known option with a sensible value is accepted."""
