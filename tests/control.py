@@ -37,6 +37,10 @@ class Control:
         """Run `rabbitmqctl` on the broker and return what it prints."""
         return self.run("rabbitmqctl", *arguments)
 
+    def count_often(self) -> None:
+        """Have queues that are declared from now on tell their counts twice a second instead of every 5 s."""
+        self.rabbitmqctl("eval", "application:set_env(rabbit, quorum_tick_interval, 500).")
+
     @contextmanager
     def memory_alarm(self) -> Iterator[None]:
         """Raise a memory alarm, which blocks every connection that publishes."""

@@ -11,7 +11,14 @@ from middleware import DeadLetter, InlineBroker, QuorumBroker
 from middleware.transport.broker import JobBroker
 from middleware.transport.publication import READY, Publication, Ticket
 
-from .brokers import QUEUE, build_inline_broker, build_quorum_broker, start_worker, stop_worker
+from .brokers import (
+    QUEUE,
+    SHORTER_LADDER,
+    build_inline_broker,
+    build_quorum_broker,
+    start_worker,
+    stop_worker,
+)
 from .rabbit import Rabbit
 from .waiting import wait_until
 
@@ -118,5 +125,6 @@ class InlineRig(Rig):
 
 
 def build_rig(rabbit: Rabbit | None, **options: Any) -> Rig:
-    """Return a rig on a virtual host, or without a server if there is none."""
+    """Return a rig on a virtual host, or without a server if there is none; no delay is longer than 3 s."""
+    options.setdefault("max_delay", SHORTER_LADDER)
     return QuorumRig(rabbit, **options) if rabbit is not None else InlineRig(**options)

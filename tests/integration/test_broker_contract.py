@@ -186,7 +186,7 @@ def test_a_retry_waits_as_long_as_it_asks_for(rig: Rig) -> None:
     rig.start()
     ask_for_a_second.send()
     first, second = journal.wait_for(2)
-    assert 1.0 <= second - first < 2.0
+    assert 1.0 <= second - first < 3.0
 
 
 def test_a_delayed_job_runs_when_it_is_due(rig: Rig) -> None:
@@ -201,7 +201,7 @@ def test_a_delayed_job_runs_when_it_is_due(rig: Rig) -> None:
     sent = time.monotonic()
     note.send_with_options(delay=700)
     (ran,) = journal.wait_for(1)
-    assert 0.7 <= ran - sent < 1.7
+    assert 0.7 <= ran - sent < 2.7
     rig.assert_nothing_left()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from middleware import DeclarationError, NotEnqueued, PayloadError, Queue, UnknownQueue
 from middleware.transport.evidence import KIND, REASON
-from tests.brokers import QUEUE, SHORT_LADDER
+from tests.brokers import QUEUE, SHORTER_LADDER
 from tests.fixtures_broker import MakeRig
 from tests.journal import Journal
 from tests.rigs import Rig
@@ -113,7 +113,7 @@ def test_an_unknown_queue_is_refused_at_the_sender(rig: Rig) -> None:
         rig.broker.enqueue(message_to("any", queue="nowhere"))
 
 
-@pytest.mark.parametrize("delay_ms", [-1, SHORT_LADDER // timedelta(milliseconds=1) + 1])
+@pytest.mark.parametrize("delay_ms", [-1, SHORTER_LADDER // timedelta(milliseconds=1) + 1])
 def test_a_delay_out_of_range_is_refused_at_the_sender(rig: Rig, delay_ms: int) -> None:
     """A delay below zero or above the longest one raises and stores nothing."""
 

@@ -57,7 +57,7 @@ def test_a_broker_that_cannot_be_reached_stores_nothing(
     began = time.monotonic()
     with pytest.raises(NotEnqueued, match="certainly not stored") as refused:
         broker.enqueue(message())
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
     assert reason in str(refused.value)
     assert "wrong@" not in str(refused.value)
     assert len(refused.value.refused) == 1
@@ -115,7 +115,7 @@ def test_a_frozen_connection_ends_a_send_at_its_deadline(
     began = time.monotonic()
     with pytest.raises(EnqueueUnknown, match="no confirm within 1 s"):
         broker.enqueue(message())
-    assert 1 <= time.monotonic() - began < 2
+    assert 1 <= time.monotonic() - began < 4
     proxy.holds_requests.clear()
     broker.enqueue(message())
     assert rabbit.ready(QUEUE) == 3
