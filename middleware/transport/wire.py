@@ -22,6 +22,7 @@ from pika.adapters.select_connection import IOLoop
 from pika.channel import Channel
 
 from ..errors import ConfigurationError, JobsError
+from .headers import tolerate_timestamps
 
 HEARTBEAT_SECONDS: Final = 30
 _OPEN_SECONDS: Final = 10.0
@@ -61,7 +62,12 @@ def parse_urls(urls: str) -> list[pika.URLParameters]:
     Raises:
         ConfigurationError: a URL is not an AMQP URL.
     """
-    return [_parse(url.strip()) for url in urls.split(";") if url.strip()]
+    found = [_parse(url.strip()) for url in urls.split(";") if url.strip()]
+    if not found:
+        raise ConfigurationError(
+            "expected a broker URL such as amqp://user:password@host:5672/%2F, got: nothing"
+        )
+    return found
 
 
 def _parse(url: str) -> pika.URLParameters:
@@ -107,6 +113,7 @@ class Wire:
         on_blocked: Callable[[str | None], None] | None = None,
     ) -> None:
         _quieten_pika()
+        tolerate_timestamps()
         self._failure: BaseException | None = None
         self._opened = threading.Event()
         problems: list[WireError] = []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import struct
 import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import dramatiq
+import pika.data
 import pytest
 from dramatiq.middleware import AsyncIO
 
@@ -226,6 +229,36 @@ def test_a_deleted_queue_is_declared_again_and_consumed(
     wait_until(lambda: rabbit.ready(QUEUE) == 0, what="the queue to be declared again")
     note.send(2)
     wait_until(lambda: 2 in journal.entries, what="the next job to run")
+
+
+class FarTimestamp:
+    """A header that pika itself would neither write nor read: milliseconds where AMQP has seconds."""
+
+
+def test_a_header_that_pika_cannot_read_stops_no_queue(
+    rabbit: Rabbit, make_broker: MakeBroker, start: StartWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job with a timestamp beyond Python's in its headers runs, and so do those after it."""
+    encode = pika.data.encode_value
+
+    def encode_far(pieces: list[bytes], value: Any) -> int:
+        if not isinstance(value, FarTimestamp):
+            return encode(pieces, value)
+        pieces.append(b"T" + struct.pack(">Q", 1764400000000 * 1000))
+        return 9
+
+    broker = make_broker()
+    journal = Journal()
+
+    @dramatiq.actor(broker=broker, queue_name=QUEUE)
+    def note(number: int) -> None:
+        journal.note(number)
+
+    start(broker)
+    monkeypatch.setattr(pika.data, "encode_value", encode_far)
+    rabbit.publish(QUEUE, note.message(1).encode(), headers={"sent-at": FarTimestamp()})
+    note.send(2)
+    assert sorted(journal.wait_for(2)) == [1, 2]
 
 
 def test_an_outage_is_one_line_a_change(
