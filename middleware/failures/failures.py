@@ -12,6 +12,7 @@ from typing import Any
 from dramatiq import Actor
 from dramatiq.errors import ActorNotFound
 from dramatiq.middleware import Middleware
+from dramatiq.middleware import Shutdown as ShutdownInterrupt
 
 from ..errors import DeclarationError
 from ..logs import get_logger
@@ -77,7 +78,11 @@ class Failures(Middleware):
             return Dead(Kind.UNKNOWN_ACTOR, error)
         policy = self._policy.merged(actor.options, delivery.options)
         outcome = decide(
-            error, retries=delivery.attempt - 1, policy=policy, throws=actor.options.get("throws")
+            error,
+            retries=delivery.attempt - 1,
+            policy=policy,
+            throws=actor.options.get("throws"),
+            is_shut_down=_is_shut_down(delivery, error),
         )
         if isinstance(outcome, Dead) and Kind(outcome.kind).is_retried:
             self._exhausted(broker, actor, delivery, policy)
@@ -118,6 +123,15 @@ class Failures(Middleware):
         """Store the outcome of a job that a middleware kept from running."""
         if message.outcome is None:
             message.outcome = Dead(Kind.EXPIRED, message.exception) if message.failed else DISCARDED
+
+
+def _is_shut_down(delivery: Delivery, error: BaseException) -> bool:
+    """Whether the kit interrupted the job to stop the worker; an actor may raise the same by itself.
+
+    Dramatiq wraps the interrupt of a coroutine that does not end when it is cancelled.
+    """
+    is_raised = isinstance(error, ShutdownInterrupt) or isinstance(error.__cause__, ShutdownInterrupt)
+    return is_raised and delivery.armed is not None and delivery.armed.fired is ShutdownInterrupt
 
 
 def _report(delivery: Delivery, outcome: Outcome, error: BaseException) -> None:

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 from dramatiq.errors import Retry as RetryRequested
-from dramatiq.middleware import Shutdown as ShutdownInterrupt
 
 from ..errors import Snooze
 from ..transport.outcome import RETURNED, Dead, Outcome, Retry, Snoozed
@@ -54,7 +53,14 @@ def _duration(ms: int | None, default: timedelta) -> timedelta:
     return default if ms is None else timedelta(milliseconds=ms)
 
 
-def decide(error: BaseException, *, retries: int, policy: RetryPolicy, throws: Any = None) -> Outcome:
+def decide(
+    error: BaseException,
+    *,
+    retries: int,
+    policy: RetryPolicy,
+    throws: Any = None,
+    is_shut_down: bool = False,
+) -> Outcome:
     """Return what a failed attempt leads to.
 
     Parameters:
@@ -62,11 +68,11 @@ def decide(error: BaseException, *, retries: int, policy: RetryPolicy, throws: A
         retries: how many retries there were before this attempt failed.
         policy: the actor's retry policy.
         throws: exceptions that the actor declared as final.
+        is_shut_down: whether the job was interrupted because its worker is told to stop.
     """
     if isinstance(error, Snooze):
         return Snoozed(error.delay, str(error))
-    # Dramatiq wraps the interrupt of a coroutine that does not end when it is cancelled.
-    if isinstance(error, ShutdownInterrupt) or isinstance(error.__cause__, ShutdownInterrupt):
+    if is_shut_down:
         return RETURNED
     kind = classify(error, throws)
     if not kind.is_retried or not _allows(policy, retries, error):

@@ -51,7 +51,7 @@ class TimeLimits(Middleware):
         def sync(function: Function) -> Function:
             def limited(*args: Any, **kwargs: Any) -> Any:
                 delivery = current_delivery()
-                if delivery is None or delivery.is_limited:
+                if delivery is None or delivery.armed is not None:
                     return function(*args, **kwargs)
                 return self._run(delivery, seconds(delivery), lambda: function(*args, **kwargs))
 
@@ -60,12 +60,15 @@ class TimeLimits(Middleware):
         def coroutine(function: Coroutine) -> Coroutine:
             async def limited(*args: Any, **kwargs: Any) -> Any:
                 delivery = current_delivery()
-                if delivery is None or delivery.is_limited:
+                if delivery is None or delivery.armed is not None:
                     return await function(*args, **kwargs)
-                delivery.is_limited = True
-                armed = self.interrupts.arm(delivery.thread_id, seconds(delivery))
+                armed = delivery.armed = self.interrupts.arm(delivery.thread_id, seconds(delivery))
                 try:
                     result = await function(*args, **kwargs)
+                except (SystemExit, KeyboardInterrupt) as error:
+                    self.interrupts.withdraw(armed)
+                    # asyncio would end the loop over it, and with it every other async job.
+                    raise RuntimeError(f"the actor raised {type(error).__name__}") from error
                 except BaseException:
                     self.interrupts.withdraw(armed)
                     raise
@@ -77,8 +80,7 @@ class TimeLimits(Middleware):
         wrap(actor, sync=sync, coroutine=coroutine)
 
     def _run(self, delivery: Delivery, seconds: float, call: Callable[[], Any]) -> Any:
-        delivery.is_limited = True
-        armed = self.interrupts.arm(threading.get_ident(), seconds)
+        armed = delivery.armed = self.interrupts.arm(threading.get_ident(), seconds)
         try:
             result = call()
         except BaseException:

@@ -36,21 +36,7 @@ def decode(body: bytes, queue: str) -> Message[Any]:
         fields = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Undecodable(f"not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise Undecodable(f"expected an object, got: {type(fields).__name__}")
-    if fields.keys() != _FIELDS:
-        missing, extra = sorted(_FIELDS - fields.keys()), sorted(fields.keys() - _FIELDS)
-        raise Undecodable(f"expected the fields of a Dramatiq message; missing: {missing}, unknown: {extra}")
-    _require(fields, "queue_name", isinstance(fields["queue_name"], str), "a string")
-    _require(fields, "actor_name", _is_id(fields["actor_name"]), f"a name of 1 to {_LONGEST_ID} bytes")
-    _require(fields, "args", isinstance(fields["args"], list), "a list")
-    _require(fields, "kwargs", isinstance(fields["kwargs"], dict), "an object")
-    _require(fields, "options", isinstance(fields["options"], dict), "an object")
-    _require(fields, "message_id", _is_id(fields["message_id"]), f"a string of 1 to {_LONGEST_ID} bytes")
-    stamp = fields["message_timestamp"]
-    _require(
-        fields, "message_timestamp", _is_whole(stamp) and 0 <= stamp < _LATEST_MS, "milliseconds since 1970"
-    )
+    _check_fields(fields)
     return Message(
         queue_name=queue,
         actor_name=fields["actor_name"],
@@ -58,7 +44,25 @@ def decode(body: bytes, queue: str) -> Message[Any]:
         kwargs=fields["kwargs"],
         options=_options(fields["options"]),
         message_id=fields["message_id"],
-        message_timestamp=stamp,
+        message_timestamp=fields["message_timestamp"],
+    )
+
+
+def _check_fields(fields: Any) -> None:
+    if not isinstance(fields, dict):
+        raise Undecodable(f"expected an object, got: {type(fields).__name__}")
+    if fields.keys() != _FIELDS:
+        missing, extra = sorted(_FIELDS - fields.keys()), sorted(fields.keys() - _FIELDS)
+        raise Undecodable(f"expected the fields of a Dramatiq message; missing: {missing}, unknown: {extra}")
+    _require(fields, "queue_name", isinstance(fields["queue_name"], str), "a string")
+    _require(fields, "actor_name", _is_id(fields["actor_name"]), f"a name of 1 to {_LONGEST_ID} bytes")
+    _require(fields, "args", isinstance(fields["args"], list | tuple), "a list")
+    _require(fields, "kwargs", isinstance(fields["kwargs"], dict), "an object")
+    _require(fields, "options", isinstance(fields["options"], dict), "an object")
+    _require(fields, "message_id", _is_id(fields["message_id"]), f"a string of 1 to {_LONGEST_ID} bytes")
+    stamp = fields["message_timestamp"]
+    _require(
+        fields, "message_timestamp", _is_whole(stamp) and 0 <= stamp < _LATEST_MS, "milliseconds since 1970"
     )
 
 
@@ -94,7 +98,13 @@ def _is_name(value: object) -> bool:
 
 
 def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and value.keys() == _FIELDS and isinstance(value["options"], dict)
+    """A message within a message, such as a pipeline's next step: held to the same rules."""
+    try:
+        _check_fields(value)
+        check_options(value["options"])  # type: ignore[index]  # a dict by now
+    except Undecodable:
+        return False
+    return True
 
 
 def _is_messages(value: object) -> bool:

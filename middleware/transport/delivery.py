@@ -48,7 +48,8 @@ class Delivery(MessageProxy):
         outcome: how the delivery ended, None while it is not decided.
         follow_ups: messages to publish before the acknowledgement, with their delays in milliseconds.
         thread_id: the worker thread that runs the job, 0 before it starts.
-        is_limited: whether its time limit runs; an actor that calls another one directly has one limit.
+        armed: what may interrupt the job, None before it starts; an actor that calls another one directly
+            has one time limit.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Delivery(MessageProxy):
         self.outcome: Outcome | None = None
         self.follow_ups: list[tuple[Message[Any], int | None]] = []
         self.thread_id = 0
-        self.is_limited = False
+        self.armed: Any = None
 
     @property
     def attempt(self) -> int:

@@ -170,7 +170,7 @@ def describe(error: BaseException) -> str:
     """Return the exception's text, also when its `__str__` fails."""
     try:
         return clean(str(error))
-    except Exception as failure:
+    except BaseException as failure:  # whatever it is, it is not the job's own failure
         return f"<text of {type_name(error)} not available: {type_name(failure)}>"
 
 
@@ -178,7 +178,7 @@ def format_traceback(error: BaseException) -> str:
     """Return the traceback as Python prints it, at most 30 frames a link of the chain."""
     try:
         return clean("".join(traceback.format_exception(error, limit=30)))
-    except Exception as failure:
+    except BaseException as failure:  # as above
         return f"<traceback of {type_name(error)} not available: {type_name(failure)}>"
 
 

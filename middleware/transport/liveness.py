@@ -9,6 +9,7 @@ import threading
 from typing import Final, NoReturn
 
 from dramatiq import Worker, get_logger
+from dramatiq.asyncio import get_event_loop_thread
 
 EXIT_SOFTWARE: Final = 70
 """A thread died (sysexits: EX_SOFTWARE)."""
@@ -47,6 +48,8 @@ def watch_threads(worker: Worker) -> threading.Event:
 def _watch(worker: Worker, stopping: threading.Event) -> None:
     while not stopping.wait(_INTERVAL_SECONDS):
         threads = (*worker.workers, *list(worker.consumers.values()))
+        loop = get_event_loop_thread()
+        threads = threads if loop is None else (*threads, loop)
         dead = [thread.name for thread in threads if not thread.is_alive()]
         if dead and not stopping.is_set():
             names = ", ".join(dead)

@@ -81,8 +81,10 @@ def send(
     if not countdown.wait(timeout.total_seconds()):
         for ticket in tickets:
             _give_up(ticket, timeout, outbound.problem)
-    if any(ticket.result is not Result.CONFIRMED for ticket in tickets):
-        raise _error(messages, tickets)
+    # Once: a confirm that arrives after the sender gave up changes a ticket, but not what is said of it.
+    results = [ticket.result for ticket in tickets]
+    if any(result is not Result.CONFIRMED for result in results):
+        raise _error(messages, tickets, results)
 
 
 def _give_up(ticket: Ticket, timeout: timedelta, problem: str) -> None:
@@ -97,14 +99,17 @@ def _give_up(ticket: Ticket, timeout: timedelta, problem: str) -> None:
         ticket.result = Result.UNKNOWN
 
 
-def _error(messages: Sequence[Message[Any]], tickets: Sequence[Ticket]) -> EnqueueError:
-    refused = [m for m, t in zip(messages, tickets, strict=True) if t.result is Result.REFUSED]
-    unknown = [m for m, t in zip(messages, tickets, strict=True) if t.result is Result.UNKNOWN]
-    first = next(t for t in tickets if t.result is (Result.UNKNOWN if unknown else Result.REFUSED))
+def _error(
+    messages: Sequence[Message[Any]], tickets: Sequence[Ticket], results: Sequence[Result | None]
+) -> EnqueueError:
+    refused = [m for m, result in zip(messages, results, strict=True) if result is Result.REFUSED]
+    unknown = [m for m, result in zip(messages, results, strict=True) if result is Result.UNKNOWN]
+    worst = Result.UNKNOWN if unknown else Result.REFUSED
+    reason = tickets[results.index(worst)].reason
     what = (
         messages[0].message_id if len(messages) == 1 else f"{len(refused) + len(unknown)} of {len(messages)}"
     )
     if unknown:
-        text = f"message {what}: may be stored or not; repeat only with an idempotency key ({first.reason})"
+        text = f"message {what}: may be stored or not; repeat only with an idempotency key ({reason})"
         return EnqueueUnknown(text, refused=refused, unknown=unknown)
-    return NotEnqueued(f"message {what}: certainly not stored ({first.reason})", refused=refused)
+    return NotEnqueued(f"message {what}: certainly not stored ({reason})", refused=refused)

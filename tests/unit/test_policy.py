@@ -92,7 +92,7 @@ def test_a_snooze_is_no_failure() -> None:
 
 def test_an_interrupt_of_the_shutdown_returns_the_job() -> None:
     """A job that was interrupted because the worker stops goes back to its queue."""
-    assert decide(Shutdown(), retries=99, policy=POLICY) is RETURNED
+    assert decide(Shutdown(), retries=99, policy=POLICY, is_shut_down=True) is RETURNED
 
 
 def test_a_time_limit_is_retried_as_a_timeout() -> None:
