@@ -22,7 +22,6 @@ from pika.adapters.select_connection import IOLoop
 from pika.channel import Channel
 
 from ..errors import ConfigurationError, JobsError
-from .foreign_headers import tolerate
 from .headers import tolerate_timestamps
 
 HEARTBEAT_SECONDS: Final = 30
@@ -114,7 +113,6 @@ class Wire:
         on_blocked: Callable[[str | None], None] | None = None,
     ) -> None:
         _quieten_pika()
-        tolerate()
         tolerate_timestamps()
         self._failure: BaseException | None = None
         self._opened = threading.Event()

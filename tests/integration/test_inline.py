@@ -218,3 +218,11 @@ def test_the_process_ends_with_its_main_thread() -> None:
     done = subprocess.run(program, capture_output=True, text=True, timeout=20)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["parent", "ran", "child", "ran"]
+
+
+def test_a_job_that_runs_when_the_program_ends_has_the_grace() -> None:
+    """The interpreter waits for a running job, though the main thread has ended."""
+    program = [sys.executable, "-m", "tests.programs.inline_exit"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["began", "ended"]
