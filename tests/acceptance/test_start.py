@@ -109,4 +109,4 @@ def test_an_overriding_policy_is_refused(deployment: Deployment) -> None:
 def test_jobs_held_longer_than_the_broker_allows_are_refused(deployment: Deployment) -> None:
     """Prefetch × time limit above the broker's patience ends the start, with the arithmetic."""
     worker = deployment.start(threads=1, settings={"JOBS_BROKER_CONSUMER_TIMEOUT": "10m"})
-    _assert_refused(worker, "critical", "36", "0:12:25", "0:10:00", "JOBS_BROKER_CONSUMER_TIMEOUT")
+    _assert_refused(worker, "critical", "48", "0:12:25", "0:10:00", "JOBS_BROKER_CONSUMER_TIMEOUT")
