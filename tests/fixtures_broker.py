@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
@@ -39,20 +38,13 @@ def _counts_often() -> None:
         Control(service_url("JOBS_TEST_CTL")).count_often()
 
 
-@pytest.fixture(scope="session")
-def _cleaner() -> Iterator[Executor]:
-    """A thread that deletes virtual hosts while the next test runs; the session ends when all are gone."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="test-cleaner") as cleaner:
-        yield cleaner
-
-
 @pytest.fixture
-def rabbit(_counts_often: None, _cleaner: Executor) -> Iterator[Rabbit]:
+def rabbit(_counts_often: None) -> Iterator[Rabbit]:
     """A virtual host that lives as long as the test."""
     rabbit = Rabbit(service_url("JOBS_TEST_BROKER_URL"), service_url("JOBS_TEST_MANAGEMENT_URL"))
     rabbit.create()
     yield rabbit
-    _cleaner.submit(rabbit.delete)
+    rabbit.delete()
 
 
 @pytest.fixture
