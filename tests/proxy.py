@@ -32,6 +32,8 @@ class Proxy:
         """Set: what the server sends waits here."""
         self.refuses = threading.Event()
         """Set: new connections are closed at once."""
+        self.accepted = 0
+        """How many connections were passed on."""
         self.refused = 0
         """How many connections were closed at once."""
         self._closing = threading.Event()
@@ -72,6 +74,7 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            self.accepted += 1
             with self._lock:
                 self._pairs.append((client, server))
             thread = threading.Thread(target=self._serve, args=(client, server), name="test-proxy-connection")

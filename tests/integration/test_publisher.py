@@ -19,7 +19,6 @@ from tests.brokers import QUEUE
 from tests.fixtures_broker import MakeBroker
 from tests.rabbit import Rabbit
 from tests.strangers import message
-from tests.waiting import wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -38,24 +37,6 @@ def test_a_send_returns_when_the_message_is_stored(rabbit: Rabbit, make_broker: 
         "application/json",
     )
     assert (found.delivery_mode, found.timestamp) == (2, sent.message_timestamp // 1000)
-
-
-def test_many_threads_share_one_connection(rabbit: Rabbit, make_broker: MakeBroker) -> None:
-    """Eight threads send over one connection, and every message arrives once."""
-    broker = make_broker()
-    sent: list[str] = []
-
-    def send(thread: int) -> None:
-        for number in range(50):
-            sent.append(broker.enqueue(message(f"{thread} {number}")).message_id)
-
-    threads = [threading.Thread(target=send, args=(thread,)) for thread in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(str(letter.properties.message_id) for letter in rabbit.letters(QUEUE)) == sorted(sent)
-    assert len(wait_until(lambda: rabbit.connections("publisher"), what="the connection to be listed")) == 1
 
 
 def test_twenty_thousand_jobs_arrive_completely(rabbit: Rabbit, make_broker: MakeBroker) -> None:
