@@ -1,4 +1,4 @@
-"""Where does a benchmark run? In a virtual host and a database of its own, on services that nobody else uses."""
+"""Where does a benchmark run? In a virtual host and a database of its own, which nobody else uses."""
 
 from __future__ import annotations
 
