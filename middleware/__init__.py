@@ -25,6 +25,7 @@ from .failures.shutdown import Shutdown
 from .failures.time_limits import TimeLimits
 from .store.database import Store
 from .transport.broker import JobBroker
+from .transport.coroutines import enqueue_many_async, send_async, send_with_options_async
 from .transport.counts import QueueCounts
 from .transport.inline import InlineBroker
 from .transport.memory import DeadLetter
@@ -39,7 +40,10 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "JobBroker",
     "QueueCounts",
     "DeadLetter",
-    # Send: what is certain when it fails
+    # Send from a coroutine; what is certain when a send fails
+    "send_async",
+    "send_with_options_async",
+    "enqueue_many_async",
     "EnqueueError",
     "NotEnqueued",
     "EnqueueUnknown",

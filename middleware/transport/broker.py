@@ -1,40 +1,36 @@
-"""What do both brokers have in common? A job's way in, and its way out.
+"""What do both brokers have in common? Declaring, and a job's way out; its way in is in `enqueueing`.
 
-In: declared queue, allowed arguments, the checks of the middleware, then a confirmed publish. Out: the
-worker's signals mark which job a thread runs; what hooks enqueue after the actor returned is collected
+The worker's signals mark which job a thread runs; what hooks enqueue after the actor returned is collected
 and published before the acknowledgement; the outcome is carried out by settlement.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-import dramatiq
-from dramatiq import Actor, Message, Worker
+from dramatiq import Actor, Worker
 from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, MiddlewareError, Pipelines, SkipMessage
 
-from ..errors import NotEnqueued
 from .copies import Copies
 from .counts import QueueCounts
 from .declaring import by_name, check_actor
 from .delivery import Delivery, set_current_delivery
-from .hooks import Hooks
+from .enqueueing import EnqueueingBroker
 from .ladder import levels_for
 from .liveness import EXIT_CONFIGURATION
 from .outcome import RETURNED, Dead, Outcome
-from .outgoing import Outgoing
 from .queues import Queue
-from .sending import Outbound, send
+from .sending import Outbound
 from .settlement import Settlement
 
 _FOLLOWING = (Callbacks, GroupCallbacks, Pipelines)
 """Middleware whose hooks enqueue what follows a job: if one fails, the job has not completed."""
 
 
-class JobBroker(dramatiq.Broker):
+class JobBroker(EnqueueingBroker):
     """Base of the kit's brokers.
 
     Parameters:
@@ -58,20 +54,20 @@ class JobBroker(dramatiq.Broker):
         max_delay: timedelta = timedelta(days=30),
         payload_limit: int = 64 * 1024,
     ) -> None:
-        self.specs = by_name(queues)
-        self._hooks = Hooks([])
-        self._collecting = threading.local()
-        self._publish_timeout = publish_timeout
-        self._outgoing = Outgoing(self.specs, max_delay, payload_limit)
         self.levels = levels_for(max_delay)
-        self.use_outbound(outbound)
-        super().__init__(middleware=middleware)
-        self._hooks = Hooks(self.middleware)
+        super().__init__(
+            specs=by_name(queues),
+            middleware=middleware,
+            outbound=outbound,
+            publish_timeout=publish_timeout,
+            max_delay=max_delay,
+            payload_limit=payload_limit,
+        )
         self.actor_options.add("snapshots")
 
     def use_outbound(self, outbound: Outbound) -> None:
         """Publish through `outbound` from now on."""
-        self._outbound = outbound
+        super().use_outbound(outbound)
         self.settlement = Settlement(
             outbound, self._decide, Copies(self._outgoing.publication, 2**self.levels - 1)
         )
@@ -107,77 +103,6 @@ class JobBroker(dramatiq.Broker):
             if limit_ms is not None and timedelta(milliseconds=1) * min(limit_ms, 2**40) < limit:
                 limit = timedelta(milliseconds=limit_ms)
         return limit
-
-    # --- a job's way in ---
-
-    def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
-        """Publish a job and wait until the broker has it.
-
-        Parameters:
-            message: the job.
-            delay: milliseconds until it is due; None or 0 means now.
-
-        Returns:
-            The message.
-
-        Raises:
-            NotEnqueued: the job is certainly not stored; its subclasses say what is wrong with it.
-            EnqueueUnknown: the job may be stored: repeat only with an idempotency key.
-        """
-        following = getattr(self._collecting, "messages", None)
-        if following is None:
-            self.enqueue_many([message], delay_ms=delay)
-        else:
-            self._follow(following, message, delay)
-        return message
-
-    def enqueue_many(
-        self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None
-    ) -> list[Message[Any]]:
-        """Publish many jobs at once; their confirms are pipelined.
-
-        Parameters:
-            messages: the jobs; all are checked before the first is published.
-            delay_ms: milliseconds until they are due; None or 0 means now.
-
-        Returns:
-            The messages, all stored.
-
-        Raises:
-            NotEnqueued, EnqueueUnknown: as `enqueue`; `refused` and `unknown` list the jobs concerned.
-        """
-        messages = list(messages)
-        publications = []
-        try:
-            for message in messages:
-                self._check(message)
-            for message in messages:
-                self.emit_before("enqueue", message, delay_ms)
-                publications.append(self._outgoing.publication(message, delay_ms))
-            self.begin_sending()
-        except NotEnqueued as error:
-            error.refused = messages  # one is wrong, none is stored
-            raise
-        if publications:
-            send(self._outbound, messages, publications, self._publish_timeout)
-        for message in messages:
-            self.emit_after("enqueue", message, delay_ms)
-        return messages
-
-    def _follow(self, following: list[Any], message: Message[Any], delay_ms: int | None) -> None:
-        """Collect what follows a job; what cannot be published raises now, while it can fail the job."""
-        # Of any size: a callback carries the whole message that it follows.
-        for _middleware, check in self._hooks.named("check_message"):
-            check(self, message)
-        self.emit_before("enqueue", message, delay_ms)
-        self._outgoing.publication(message, delay_ms)
-        following.append((message, delay_ms))
-        self.emit_after("enqueue", message, delay_ms)
-
-    def _check(self, message: Message[Any]) -> None:
-        self._outgoing.check(message, self.actors.get(message.actor_name))
-        for _middleware, check in self._hooks.named("check_message"):
-            check(self, message)
 
     # --- a job's way out ---
 
@@ -264,9 +189,6 @@ class JobBroker(dramatiq.Broker):
         return Dead("unexpected", error)
 
     # --- what each broker does in its own way ---
-
-    def begin_sending(self) -> None:
-        """Do what has to be done before the first job can be stored; raises NotEnqueued if that fails."""
 
     def prepare(self, worker: Worker) -> None:
         """Check what a worker needs; raises SystemExit after one clear line if it must not start."""

@@ -79,8 +79,28 @@ def send(
     tickets = [Ticket(publication, countdown) for publication in publications]
     outbound.submit(tickets)
     if not countdown.wait(timeout.total_seconds()):
-        for ticket in tickets:
-            _give_up(ticket, timeout, outbound.problem)
+        give_up(tickets, timeout, outbound.problem)
+    raise_unless_confirmed(messages, tickets)
+
+
+def give_up(tickets: Sequence[Ticket], timeout: timedelta, problem: str) -> None:
+    """End what has not ended: nobody waits for it any more, and what is not written never will be.
+
+    Parameters:
+        tickets: of one send.
+        timeout: how long their sender has waited.
+        problem: why nothing is being published, if that is known.
+    """
+    for ticket in tickets:
+        _give_up(ticket, timeout, problem)
+
+
+def raise_unless_confirmed(messages: Sequence[Message[Any]], tickets: Sequence[Ticket]) -> None:
+    """Raise what a sender has to know, unless every ticket was confirmed.
+
+    Raises:
+        NotEnqueued, EnqueueUnknown: as `send`.
+    """
     # Once: a confirm that arrives after the sender gave up changes a ticket, but not what is said of it.
     results = [ticket.result for ticket in tickets]
     if any(result is not Result.CONFIRMED for result in results):

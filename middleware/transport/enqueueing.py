@@ -1,0 +1,178 @@
+"""A job's way in: declared queue, allowed arguments, the checks of the middleware, a confirmed publish."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import dramatiq
+from dramatiq import Message
+from dramatiq.middleware import Middleware
+
+from ..errors import NotEnqueued
+from .awaiting import send_and_await
+from .hooks import Hooks
+from .outgoing import Outgoing
+from .publication import Publication
+from .queues import Queue
+from .sending import Outbound, send
+
+_AT_ONCE: Final = 200
+"""Messages that a coroutine checks before the event loop gets its turn."""
+
+
+class EnqueueingBroker(dramatiq.Broker):
+    """What sends jobs.
+
+    Parameters:
+        specs: the declared queues by name.
+        middleware: the whole ordered list.
+        outbound: takes publications.
+        publish_timeout: a send ends within it, confirmed or with an error.
+        max_delay: the longest delay a job may be sent with.
+        payload_limit: bytes of JSON that a job's arguments may take.
+    """
+
+    is_inline = False
+
+    def __init__(
+        self,
+        *,
+        specs: Mapping[str, Queue],
+        middleware: list[Middleware],
+        outbound: Outbound,
+        publish_timeout: timedelta,
+        max_delay: timedelta,
+        payload_limit: int,
+    ) -> None:
+        self.specs = specs
+        self._hooks = Hooks([])
+        self._collecting = threading.local()
+        self._publish_timeout = publish_timeout
+        self._outgoing = Outgoing(specs, max_delay, payload_limit)
+        self.use_outbound(outbound)
+        super().__init__(middleware=middleware)
+        self._hooks = Hooks(self.middleware)
+
+    def use_outbound(self, outbound: Outbound) -> None:
+        """Publish through `outbound` from now on."""
+        self._outbound = outbound
+
+    def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
+        """Publish a job and wait until the broker has it.
+
+        Parameters:
+            message: the job.
+            delay: milliseconds until it is due; None or 0 means now.
+
+        Returns:
+            The message.
+
+        Raises:
+            NotEnqueued: the job is certainly not stored; its subclasses say what is wrong with it.
+            EnqueueUnknown: the job may be stored: repeat only with an idempotency key.
+        """
+        following = getattr(self._collecting, "messages", None)
+        if following is None:
+            self.enqueue_many([message], delay_ms=delay)
+        else:
+            self._follow(following, message, delay)
+        return message
+
+    def enqueue_many(
+        self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None
+    ) -> list[Message[Any]]:
+        """Publish many jobs at once; their confirms are pipelined.
+
+        Parameters:
+            messages: the jobs; all are checked before the first is published.
+            delay_ms: milliseconds until they are due; None or 0 means now.
+
+        Returns:
+            The messages, all stored.
+
+        Raises:
+            NotEnqueued, EnqueueUnknown: as `enqueue`; `refused` and `unknown` list the jobs concerned.
+        """
+        messages = list(messages)
+        publications: list[Publication] = []
+        for _ in self._prepare(messages, delay_ms, publications):
+            pass
+        if publications:
+            self._begin_sending(messages)
+            send(self._outbound, messages, publications, self._publish_timeout)
+        self._sent(messages, delay_ms)
+        return messages
+
+    async def enqueue_async(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
+        """Publish a job and await the broker's confirm, without blocking the event loop; see `enqueue`.
+
+        A coroutine that is cancelled meanwhile does not know whether its job is stored. The middleware's
+        `before_enqueue` and `after_enqueue` run on the event loop.
+        """
+        await self.enqueue_many_async([message], delay_ms=delay)
+        return message
+
+    async def enqueue_many_async(
+        self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None
+    ) -> list[Message[Any]]:
+        """Publish many jobs at once and await the confirms; see `enqueue_many` and `enqueue_async`."""
+        messages = list(messages)
+        publications: list[Publication] = []
+        for checked in self._prepare(messages, delay_ms, publications):
+            if checked % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        if publications:
+            if self.is_inline:  # the first job starts the worker, which looks at the database
+                await asyncio.to_thread(self._begin_sending, messages)
+            await send_and_await(self._outbound, messages, publications, self._publish_timeout)
+        self._sent(messages, delay_ms)
+        return messages
+
+    def _prepare(
+        self, messages: list[Message[Any]], delay_ms: int | None, publications: list[Publication]
+    ) -> Iterator[int]:
+        """Check all messages, then add their publications; yields the number of steps that are done."""
+        try:
+            for step, message in enumerate(messages, start=1):
+                self._check(message)
+                yield step
+            for step, message in enumerate(messages, start=1):
+                self.emit_before("enqueue", message, delay_ms)
+                publications.append(self._outgoing.publication(message, delay_ms))
+                yield step
+        except NotEnqueued as error:
+            error.refused = messages  # one is wrong, none is stored
+            raise
+
+    def _begin_sending(self, messages: list[Message[Any]]) -> None:
+        try:
+            self.begin_sending()
+        except NotEnqueued as error:
+            error.refused = messages
+            raise
+
+    def _sent(self, messages: list[Message[Any]], delay_ms: int | None) -> None:
+        for message in messages:
+            self.emit_after("enqueue", message, delay_ms)
+
+    def _follow(self, following: list[Any], message: Message[Any], delay_ms: int | None) -> None:
+        """Collect what follows a job; what cannot be published raises now, while it can fail the job."""
+        # Of any size: a callback carries the whole message that it follows.
+        for _middleware, check in self._hooks.named("check_message"):
+            check(self, message)
+        self.emit_before("enqueue", message, delay_ms)
+        self._outgoing.publication(message, delay_ms)
+        following.append((message, delay_ms))
+        self.emit_after("enqueue", message, delay_ms)
+
+    def _check(self, message: Message[Any]) -> None:
+        self._outgoing.check(message, self.actors.get(message.actor_name))
+        for _middleware, check in self._hooks.named("check_message"):
+            check(self, message)
+
+    def begin_sending(self) -> None:
+        """Do what has to be done before the first job can be stored; raises NotEnqueued if that fails."""
