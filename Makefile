@@ -12,7 +12,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long lint format bench services services-stop services-clean rabbitmqctl lock \
-	can-test venv venv-dev
+	can-test venv venv-dev venv-bench
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -36,8 +36,9 @@ format: venv-dev ## let ruff rewrite what it can
 	@$(VENV) -m ruff check --fix
 	@$(VENV) -m ruff format
 
-bench: venv-dev ## measure against stock Dramatiq, with services of its own
-	@$(SERVICES) --instance bench run $(VENV) -m tests.bench $(ARGS)
+bench: venv-bench ## measure beside stock Dramatiq, Celery, BullMQ, bare pika and pgbench; ARGS='--only send --runs 5'
+	@$(PYTHON) -m deploy.rivals
+	@$(SERVICES) --instance bench run .venv-bench/bin/python -m tests.bench $(ARGS)
 
 services: venv ## start RabbitMQ and PostgreSQL to play with, and write .env
 	@$(SERVICES) start --env-file .env
@@ -58,7 +59,8 @@ lock: ## resolve the lock files anew; ARGS='--upgrade' for the newest versions
 		compile() { "$$folder/bin/uv" pip compile -q pyproject.toml --group build --universal --python-version 3.11 \
 			--generate-hashes --no-header --no-emit-index-url --no-emit-find-links "$$@"; } && \
 		compile $(ARGS) -o deploy/requirements.lock && \
-		compile $(ARGS) --extra dev -c deploy/requirements.lock -o deploy/requirements-dev.lock
+		compile $(ARGS) --extra dev -c deploy/requirements.lock -o deploy/requirements-dev.lock && \
+		compile $(ARGS) --extra bench -c deploy/requirements.lock -o deploy/requirements-bench.lock
 
 can-test:
 	@INVOKED_AS='make $(MAKECMDGOALS)' $(PYTHON) -m deploy.services --instance test check
@@ -68,3 +70,6 @@ venv:
 
 venv-dev:
 	@$(PYTHON) -m deploy.venv dev
+
+venv-bench:
+	@$(PYTHON) -m deploy.venv bench

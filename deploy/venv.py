@@ -1,7 +1,9 @@
 """How does `.venv/` come to hold exactly what the lock file says, without being rebuilt each time?
 
 `python3 -m deploy.venv run` installs what the kit needs to run, `… dev` also what tests and linters
-need. The project itself is installed editable, from what the lock brought: no registry is asked for it.
+need. `… bench` installs into `.venv-bench/`: the kit with its rivals, which bring libraries that development
+is to do without. The project itself is installed editable, from what the lock brought: no registry is asked
+for it.
 """
 
 import fcntl
@@ -16,11 +18,16 @@ from typing import Final
 
 from deploy.ownership import give_back
 
-LOCKS: Final = {"run": "deploy/requirements.lock", "dev": "deploy/requirements-dev.lock"}
+LOCKS: Final = {
+    "run": "deploy/requirements.lock",
+    "dev": "deploy/requirements-dev.lock",
+    "bench": "deploy/requirements-bench.lock",
+}
+FOLDERS: Final = {"run": ".venv", "dev": ".venv", "bench": ".venv-bench"}
 
 
 def fingerprint(clone: Path, kind: str) -> str:
-    """What `.venv/` is made from: changes with the lock, and with the project's own metadata."""
+    """What an environment is made from: changes with the lock, and with the project's own metadata."""
     digest = hashlib.sha256()
     for name in (LOCKS[kind], "pyproject.toml"):
         digest.update((clone / name).read_bytes())
@@ -28,12 +35,12 @@ def fingerprint(clone: Path, kind: str) -> str:
 
 
 def is_current(clone: Path, kind: str) -> bool:
-    """Whether `.venv/` holds `kind` ("run" or "dev") already; "dev" contains "run"."""
+    """Whether its folder holds `kind` ("run", "dev" or "bench") already; "dev" contains "run"."""
     try:
-        installed = json.loads((clone / ".venv" / "installed.json").read_text())
+        installed = json.loads((clone / FOLDERS[kind] / "installed.json").read_text())
     except (OSError, ValueError):
         return False
-    kinds = ("run", "dev") if kind == "run" else ("dev",)
+    kinds = ("run", "dev") if kind == "run" else (kind,)
     return any(installed.get(each) == fingerprint(clone, each) for each in kinds)
 
 
@@ -65,7 +72,7 @@ def create(venv: Path) -> None:
 
 def install(clone: Path, kind: str) -> None:
     """Install the lock of `kind`, then the project itself; `installed.json` is written last."""
-    venv = clone / ".venv"
+    venv = clone / FOLDERS[kind]
     python = venv / "bin" / "python"
     (venv / "installed.json").unlink(missing_ok=True)
     pip: list[str | Path] = [
@@ -83,17 +90,18 @@ def install(clone: Path, kind: str) -> None:
 
 
 def main(kind: str) -> int:
-    """Bring `.venv/` up to date; two at the same time take turns. Returns the exit code."""
+    """Bring an environment up to date; two at the same time take turns. Returns the exit code."""
     clone = Path(__file__).resolve().parent.parent
+    venv = clone / FOLDERS[kind]
     with (clone / "pyproject.toml").open() as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        if is_current(clone, kind) and works(clone / ".venv"):
+        if is_current(clone, kind) and works(venv):
             return 0
         try:
-            if not works(clone / ".venv"):
-                print("Creating .venv", file=sys.stderr)
-                create(clone / ".venv")
-            print(f"Installing {LOCKS[kind]} into .venv", file=sys.stderr)
+            if not works(venv):
+                print(f"Creating {venv.name}", file=sys.stderr)
+                create(venv)
+            print(f"Installing {LOCKS[kind]} into {venv.name}", file=sys.stderr)
             install(clone, kind)
         except subprocess.CalledProcessError as error:
             return error.returncode if error.returncode > 0 else 1

@@ -15,6 +15,8 @@ POLICY: Final = Path("usr/sbin/policy-rc.d")
 MARK: Final = "# placed by jobs-kit for the time of one installation"
 # Read by postgresql-common, whose first server package otherwise sets up a cluster on port 5432.
 NO_CLUSTER: Final = Path("etc/postgresql-common/createcluster.d/jobs-kit.conf")
+# Their packages also arrange for a start at the next boot.
+STARTED_AT_BOOT: Final = ("rabbitmq-server", "redis-server")
 
 
 def install(names: Sequence[str]) -> None:
@@ -32,9 +34,10 @@ def install(names: Sequence[str]) -> None:
         raise CannotServe(
             f"expected apt-get to install {' '.join(names)}, got: exit {done.returncode}\n{end}"
         )
-    if "rabbitmq-server" in names and shutil.which("systemctl") is not None:
-        # The package also arranges for a start at the next boot; whoever wants that can have it back.
-        subprocess.run(["systemctl", "disable", "--quiet", "rabbitmq-server"], capture_output=True)
+    servers = [name for name in names if name in STARTED_AT_BOOT]
+    if servers and shutil.which("systemctl") is not None:
+        # Whoever wants the start at the next boot can have it back.
+        subprocess.run(["systemctl", "disable", "--quiet", *servers], capture_output=True)
 
 
 def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,51 +1,79 @@
-"""Run the benchmarks and print medians and ratios: `make bench`, ARGS='--runs 5 --json FILE'."""
+"""Run the benchmarks: `make bench`, ARGS='--runs 5 --only send,noop --json FILE --chart FILE'."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import statistics
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from tests.bench.noop import RIVALS, measure
+from deploy.services.errors import CannotServe
+from tests.bench import chart, report
+from tests.bench.choosing import chosen
+from tests.bench.machine import circumstances
+from tests.bench.record import record
+from tests.bench.rounds import Measured, measure
+from tests.bench.row import Row
+from tests.bench.services import Services
+from tests.bench.table import ROWS
 
-TARGET = 2.5
+
+def parser() -> argparse.ArgumentParser:
+    """Return the options."""
+    options = argparse.ArgumentParser(prog="make bench", description="Figures beside those of rivals.")
+    options.add_argument("--runs", type=int, default=3, metavar="N", help="rounds of each row (default: 3)")
+    options.add_argument("--only", default="", metavar="ROW,…", help="these rows (default: all)")
+    options.add_argument("--scale", type=float, default=1.0, help="part of the work, to try it (default: 1)")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write samples and versions there")
+    options.add_argument("--chart", type=Path, metavar="FILE", help="draw what was reached there: .svg, .png")
+    options.add_argument("--list", action="store_true", help="list the rows, measure nothing")
+    return options
 
 
-def main() -> None:
-    """Measure in pairs, one after the other, so that a drift of the machine meets both."""
-    parser = argparse.ArgumentParser(prog="make bench")
-    parser.add_argument("--runs", type=int, default=3, help="pairs of runs (default: 3)")
-    parser.add_argument("--jobs", type=int, default=20_000, help="no-op jobs a run (default: 20000)")
-    parser.add_argument("--json", type=Path, help="write the figures there")
-    options = parser.parse_args()
-    broker_url = os.environ["JOBS_TEST_BROKER_URL"]
-    management_url = os.environ["JOBS_TEST_MANAGEMENT_URL"]
-    rates: dict[str, list[float]] = {which: [] for which in RIVALS}
+def main(arguments: Sequence[str]) -> int:
+    """Measure row by row; 1 if a contestant failed, 2 if nothing could be measured."""
+    options = parser().parse_args(arguments)
+    try:
+        rows = chosen(ROWS, options.only)
+        if options.list:
+            return _list(rows)
+        services = Services.given(os.environ, options.scale)
+    except (ValueError, CannotServe) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    return _measure(rows, services, options)
+
+
+def _list(rows: Sequence[Row]) -> int:
+    for row in rows:
+        print(f"{row.name:18} {row.what}")
+    return 0
+
+
+def _measure(rows: Sequence[Row], services: Services, options: argparse.Namespace) -> int:
     console = Console()
-    for run in range(options.runs):
-        for which in RIVALS:
-            rates[which].append(measure(which, options.jobs, broker_url, management_url))
-        console.print(f"pair {run + 1}: kit {rates['kit'][-1]:,.0f}/s, stock {rates['stock'][-1]:,.0f}/s")
-    ratios = [kit / stock for kit, stock in zip(rates["kit"], rates["stock"], strict=True)]
-    table = Table(title="No-op jobs per second, one process, 8 threads, quorum queue")
-    for column in ("", "median", "lowest", "highest"):
-        table.add_column(column, justify="right" if column else "left")
-    for which in RIVALS:
-        table.add_row(which, *(f"{value:,.0f}" for value in _spread(rates[which])))
-    table.add_row(f"ratio (target ≥ {TARGET})", *(f"{value:.2f}" for value in _spread(ratios)))
-    console.print(table)
-    if options.json:
-        options.json.write_text(json.dumps({"noop": {**rates, "ratios": ratios}}, indent=2))
+    around = circumstances(services)
+    done: list[Measured] = []
+    for row in rows:
+        done.append(measure(row, services, options.runs, lambda line: console.print(line, markup=False)))
+        if options.json:  # after each row: a run takes long, and what is done is not lost
+            options.json.write_text(json.dumps(record(done, around), indent=2) + "\n")
+    console.print(report.figures(done), report.targets(done))
+    if options.chart:
+        _draw(done, options.chart)
+    return 1 if any(measured.failed for measured in done) else 0
 
 
-def _spread(values: list[float]) -> tuple[float, float, float]:
-    return statistics.median(values), min(values), max(values)
+def _draw(done: Sequence[Measured], file: Path) -> None:
+    if missing := chart.missing():
+        print(f"no chart: expected {missing}")
+    else:
+        chart.draw(done, file)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -55,6 +55,22 @@ class Target:
         if (self.at_least is None) is (self.at_most is None):
             raise ValueError(f"expected a target to have at_least or at_most, got: {self}; give one of them")
 
+    @property
+    def name(self) -> str:
+        """What is compared with the bound: `kit ÷ stock`, or `kit` for a figure as it is."""
+        return self.of if self.to is None else f"{self.of} ÷ {self.to}"
+
+    @property
+    def bound(self) -> float:
+        """The lowest or the highest median that reaches the target."""
+        bound = self.at_most if self.at_least is None else self.at_least
+        assert bound is not None  # by __post_init__
+        return bound
+
+    def margin(self, value: float) -> float:
+        """How far beyond the bound a value is: 1.0 is on it, more is better, whichever way it points."""
+        return value / self.bound if self.at_least is not None else self.bound / value
+
     def values(self, samples: Samples) -> list[float] | None:
         """Return what is compared with the bound, one a round; None if a contestant is absent."""
         if self.of not in samples or (self.to is not None and self.to not in samples):
@@ -69,7 +85,7 @@ class Target:
         if values is None:
             return None
         median = statistics.median(values)
-        return median >= self.at_least if self.at_least is not None else median <= (self.at_most or 0.0)
+        return median >= self.bound if self.at_least is not None else median <= self.bound
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,9 @@ from urllib.parse import quote, urlsplit
 import httpx
 import psycopg
 
+from deploy.services import loopback
+from deploy.services.errors import CannotServe
+
 _NUMBERS: Final = itertools.count(1)
 
 
@@ -24,17 +27,32 @@ class Services:
         broker_url: `amqp://`, of any virtual host.
         management_url: RabbitMQ's HTTP API with user and password.
         database_url: `postgresql+psycopg://`, of any database.
+        scale: how much of a row's work is done: 1.0 for figures that count, less to try a row out.
     """
 
     broker_url: str
     management_url: str
     database_url: str
+    scale: float = 1.0
+
+    def scaled(self, amount: int) -> int:
+        """Return how many of a row's jobs are to be run: `amount`, unless it is only tried out."""
+        return max(1, round(amount * self.scale))
 
     @classmethod
-    def given(cls, environment: Mapping[str, str]) -> Services:
-        """Return what `deploy.services run` has started."""
+    def given(cls, environment: Mapping[str, str], scale: float = 1.0) -> Services:
+        """Return what `deploy.services run` has started.
+
+        Raises:
+            CannotServe: an address is missing, or leads to another machine.
+        """
+        found = loopback.given(environment) or {}
         names = ("JOBS_TEST_BROKER_URL", "JOBS_TEST_MANAGEMENT_URL", "JOBS_TEST_DATABASE_URL")
-        return cls(*(environment[name] for name in names))
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise CannotServe(f"expected {', '.join(missing)} to be set, got: nothing; run `make bench`")
+        broker_url, management_url, database_url = (found[name] for name in names)
+        return cls(broker_url, management_url, database_url, scale)
 
     @contextmanager
     def virtual_host(self) -> Iterator[str]:

@@ -1,0 +1,11 @@
+"""Which rows does the benchmark table have, and in which order?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tests.bench import noop
+from tests.bench.row import Row
+
+ROWS: Final[Sequence[Row]] = (noop.ROW,)
