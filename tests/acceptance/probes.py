@@ -6,6 +6,7 @@ PROBE_FOLDER holds, one line an event, so that a SIGKILL loses none of it.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Sequence
@@ -16,9 +17,11 @@ import dramatiq
 from dramatiq import Broker
 from dramatiq.broker import MessageProxy
 from dramatiq.middleware import Middleware
+from sqlalchemy import insert
 
 import jobs  # noqa: F401  # sets the broker
-from middleware import BusinessReject
+from jobs.models import CreditEntry
+from middleware import BusinessReject, current_async_session
 from middleware.transport.delivery import current_delivery
 
 from .seen import Gates, Seen
@@ -75,6 +78,24 @@ def probe_critical(name: str, **behaviour: Any) -> None:
 def probe_llm(name: str) -> None:
     """Do the same on another queue."""
     _act(name)
+
+
+@dramatiq.actor(queue_name="critical", idempotency_key="probe:{name}")
+async def probe_async(name: str, gate: str) -> None:
+    """Write a row of the ledger's transaction, then wait at a gate; note a cancellation after cleaning up."""
+    delivery = current_delivery()
+    attempt = delivery.attempt if delivery is not None else 0
+    entry = {"reference": name, "account_id": "probe", "amount": 1}
+    await current_async_session().execute(insert(CreditEntry).values(entry))
+    _seen.note("began", name, attempt)
+    try:
+        while not _gates.is_open(gate):
+            await asyncio.sleep(0.02)
+    except asyncio.CancelledError:
+        await asyncio.sleep(0.05)
+        _seen.note("cancelled", name, attempt)
+        raise
+    _seen.note("ended", name, attempt)
 
 
 class DieAfterCommit(Middleware):

@@ -14,7 +14,7 @@ class Event:
     """One step of one probe.
 
     Attributes:
-        what: began, failed, rejected or ended.
+        what: began, failed, rejected, cancelled or ended.
         name: the probe's.
         attempt: the number of the attempt, from 1.
         pid: the worker process.
@@ -76,7 +76,11 @@ class Gates:
         """Let everybody pass, now and later."""
         (self._folder / f"{name}.open").touch()
 
+    def is_open(self, name: str) -> bool:
+        """Whether everybody may pass."""
+        return (self._folder / f"{name}.open").exists()
+
     def wait(self, name: str) -> None:
         """Wait until it is open, in steps short enough for an interrupt to come through."""
-        while not (self._folder / f"{name}.open").exists():
+        while not self.is_open(name):
             sleep(0.02)

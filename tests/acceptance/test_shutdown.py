@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dramatiq import Message
+
 from ..waiting import wait_until
+from .books import RecordUsages
 from .deployment import Deployment, probe, probes
 
 
@@ -42,6 +45,26 @@ def test_a_job_that_outlasts_the_grace_is_returned_and_uses_no_attempt(deploymen
     deployment.work_off()
     assert [event.attempt for event in deployment.seen.of("began")] == [1, 1]
     assert len(deployment.seen.of("ended")) == 1
+    assert deployment.waiting() == {}
+
+
+def test_an_async_job_that_outlasts_the_grace_is_cancelled_and_returned(
+    deployment: Deployment, record_usages: RecordUsages
+) -> None:
+    """After the grace a coroutine is cancelled and cleans up; what it wrote is undone, its next run is 1."""
+    books = record_usages(0)
+    worker = deployment.start(settings={"JOBS_SHUTDOWN_GRACE": "500ms"}).wait_ready()
+    deployment.send(Message("critical", "probe_async", ("long", "finish"), {}, {}))
+    wait_until(lambda: deployment.seen.count("began", "long"), what="the job to begin")
+    worker.stop()
+    assert [event.what for event in deployment.seen.events()] == ["began", "cancelled"]
+    assert books.count() == 0
+    assert deployment.waiting() == {"critical": 1}
+    assert "Task was destroyed" not in worker.text()
+    deployment.gates.open("finish")
+    deployment.work_off()
+    assert [event.attempt for event in deployment.seen.of("began")] == [1, 1]
+    assert books.count() == 1
     assert deployment.waiting() == {}
 
 

@@ -1,0 +1,154 @@
+"""What does a coroutine learn, and what does its event loop suffer, when the confirm does not come?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from middleware import EnqueueUnknown, NotEnqueued
+from tests.brokers import QUEUE
+from tests.fixtures_broker import MakeBroker
+from tests.proxy import Proxy
+from tests.rabbit import Rabbit
+from tests.strangers import message
+from tests.waiting import wait_until
+
+SHORT = timedelta(milliseconds=700)
+
+
+@pytest.fixture
+def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
+    """A proxy in front of the test's broker."""
+    proxy = Proxy(rabbit.url)
+    yield proxy
+    proxy.close()
+
+
+def stored(rabbit: Rabbit) -> list[str]:
+    """Return the ids of the messages in the queue, and empty it."""
+    return [str(letter.properties.message_id) for letter in rabbit.letters(QUEUE)]
+
+
+def test_the_event_loop_runs_while_a_confirm_is_awaited(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """While the broker's answer is withheld, other coroutines run; the send returns when it comes."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+
+    async def main() -> int:
+        turns = 0
+        proxy.holds_answers.set()
+        sending = asyncio.create_task(broker.enqueue_async(message("second")))
+        while turns < 50:
+            await asyncio.sleep(0.002)
+            turns += 1
+            assert not sending.done()
+        proxy.holds_answers.clear()
+        await sending
+        return turns
+
+    assert asyncio.run(main()) == 50
+    assert len(stored(rabbit)) == 2
+
+
+def test_many_checks_let_the_event_loop_run(make_broker: MakeBroker) -> None:
+    """Other coroutines run while the arguments of thousands of messages are checked."""
+    broker = make_broker()
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def main() -> None:
+        counting = asyncio.create_task(count())
+        preparing = broker.enqueue_many_async([message(str(number)) for number in range(2000)])
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(preparing, 30)
+        counting.cancel()
+
+    asyncio.run(main())
+    assert turns >= 20  # two checks of each message, and a turn after every 200
+
+
+def test_a_confirm_that_does_not_come_is_unknown(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """Written but unconfirmed within the publish timeout raises EnqueueUnknown and names the message."""
+    broker = make_broker(url=proxy.url, publish_timeout=SHORT)
+    broker.enqueue(message("first"))
+    proxy.holds_answers.set()
+    second = message("second")
+    with pytest.raises(EnqueueUnknown) as unknown:
+        asyncio.run(broker.enqueue_async(second))
+    assert unknown.value.unknown == [second]
+    proxy.holds_answers.clear()
+
+
+def test_a_broker_that_cannot_be_reached_stores_nothing(proxy: Proxy, make_broker: MakeBroker) -> None:
+    """Without a connection an awaited send raises NotEnqueued within its deadline."""
+    proxy.refuses.set()
+    broker = make_broker(url=proxy.url, publish_timeout=SHORT)
+    with pytest.raises(NotEnqueued, match="certainly not stored"):
+        asyncio.run(broker.enqueue_async(message()))
+
+
+def test_a_cancelled_send_that_is_not_written_is_never_stored(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """What a cancelled coroutine had not got onto the wire stays unpublished when the broker is back."""
+    proxy.refuses.set()
+    broker = make_broker(url=proxy.url)
+
+    async def main() -> None:
+        sending = asyncio.create_task(broker.enqueue_async(message("cancelled")))
+        await asyncio.sleep(0.1)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        proxy.refuses.clear()
+        await broker.enqueue_async(message("wanted"))
+
+    asyncio.run(main())
+    assert len(stored(rabbit)) == 1
+
+
+def test_a_confirm_for_an_event_loop_that_has_ended_harms_nobody(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """A loop closed before its confirm comes does not disturb the publisher: it keeps its connection."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+    proxy.holds_answers.set()
+
+    async def main() -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(broker.enqueue_async(message("second")), 0.2)
+
+    asyncio.run(main())
+    proxy.holds_answers.clear()
+    broker.enqueue(message("third"))
+    assert proxy.accepted == 1
+    wait_until(lambda: rabbit.ready(QUEUE) == 3, what="all three to be stored")
+
+
+def test_two_event_loops_share_one_publisher(rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker) -> None:
+    """Coroutines of several loops in several threads send over the process's one connection."""
+    broker = make_broker(url=proxy.url)
+
+    async def main() -> None:
+        await asyncio.gather(*(broker.enqueue_async(message(str(number))) for number in range(25)))
+
+    async def both() -> None:
+        await asyncio.gather(asyncio.to_thread(asyncio.run, main()), asyncio.to_thread(asyncio.run, main()))
+
+    asyncio.run(both())
+    assert proxy.accepted == 1
+    assert len(stored(rabbit)) == 50
