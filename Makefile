@@ -11,11 +11,11 @@ UV_VERSION = 0.13.9
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench services services-stop services-clean rabbitmqctl lock \
-	can-test venv venv-dev venv-bench
+.PHONY: help demo test test-long test-rabbitmq4 lint format bench services services-stop services-clean \
+	rabbitmqctl lock can-test can-test-rabbitmq4 venv venv-dev venv-bench
 
 help: ## list the commands
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
 		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 demo: venv ## run the main job in one process, without any server, and check the books
@@ -26,6 +26,9 @@ test: can-test lint ## start services of its own, run linters and tests, stop th
 
 test-long: can-test venv-dev ## all tests, the slow ones too
 	@$(SERVICES) --instance test run $(VENV) -m tests --slow $(ARGS)
+
+test-rabbitmq4: can-test-rabbitmq4 venv-dev ## the tests that talk to a broker, on RabbitMQ 4 and with the slow ones
+	@$(SERVICES) --instance test4 --rabbitmq 4 run $(VENV) -m tests --slow --broker tests/integration tests/acceptance $(ARGS)
 
 lint: venv-dev ## ruff and mypy
 	@$(VENV) -m ruff check
@@ -64,6 +67,9 @@ lock: ## resolve the lock files anew; ARGS='--upgrade' for the newest versions
 
 can-test:
 	@INVOKED_AS='make $(MAKECMDGOALS)' $(PYTHON) -m deploy.services --instance test check
+
+can-test-rabbitmq4:
+	@INVOKED_AS='make $(MAKECMDGOALS)' $(PYTHON) -m deploy.services --instance test4 --rabbitmq 4 check
 
 venv:
 	@$(PYTHON) -m deploy.venv run

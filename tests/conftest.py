@@ -18,6 +18,11 @@ os.environ["JOBS_ENV_FILE"] = ""  # no .env is read
 pytest_plugins = ["tests.fixtures_broker", "tests.fixtures_database"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer a choice of tests."""
+    parser.addoption("--broker", action="store_true", help="only tests that talk to RabbitMQ")
+
+
 def pytest_configure() -> None:
     """Refuse services of another machine: tests create, flood and delete."""
     try:
@@ -26,14 +31,30 @@ def pytest_configure() -> None:
         raise pytest.UsageError(str(problem)) from None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what restarts or alarms the services, unless `make` started them for this run."""
-    if os.environ.get("JOBS_TEST_OWNED") == "1":
-        return
-    skip = pytest.mark.skip(reason="needs services that `make` started for this run: `make test`")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose tests, and skip those that need services which `make` did not start for this run."""
+    if config.getoption("--broker"):
+        # Left out: ledger, migrations and the inline broker, to which another broker makes no difference.
+        config.hook.pytest_deselected(items=[item for item in items if not talks_to_rabbitmq(item)])
+        items[:] = [item for item in items if talks_to_rabbitmq(item)]
+    if os.environ.get("JOBS_TEST_OWNED") != "1":
+        _skip(items, "owned_services", "needs services that `make` started for this run: `make test`")
+    if not os.environ.get("JOBS_TEST_RABBITMQ"):
+        _skip(items, "rabbitmq4", "needs services that `make test-rabbitmq4` started for this run")
+
+
+def talks_to_rabbitmq(item: pytest.Item) -> bool:
+    """Whether a test has a virtual host of its own, or commands for the services."""
+    fixtures = getattr(item, "fixturenames", ())
+    case = getattr(item, "callspec", None)
+    rig = case.params.get("make_rig") if case is not None else None
+    return not {"rabbit", "control"}.isdisjoint(fixtures) or rig == "quorum"
+
+
+def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
     for item in items:
-        if item.get_closest_marker("owned_services"):
-            item.add_marker(skip)
+        if item.get_closest_marker(marker):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

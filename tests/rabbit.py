@@ -68,6 +68,11 @@ class Rabbit:
         rights = {"configure": configure, "write": write, "read": read}
         self._call("PUT", f"permissions/{self.vhost}/{self._user}", json=rights)
 
+    @property
+    def version(self) -> str:
+        """The broker's, such as 3.10.8."""
+        return str(self._call("GET", "overview").json()["rabbitmq_version"])
+
     def delete(self) -> None:
         """Delete the virtual host with everything in it."""
         self._call("DELETE", f"vhosts/{self.vhost}")

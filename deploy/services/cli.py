@@ -30,9 +30,14 @@ Afterwards: make services-stop (data stays), make services-clean (data goes)."""
 def parser() -> argparse.ArgumentParser:
     """Options and commands."""
     top = argparse.ArgumentParser(prog="python3 -m deploy.services", description="Services of this clone.")
-    top.add_argument("--instance", default="dev", help="which instance: dev, test, bench (default: dev)")
+    top.add_argument(
+        "--instance", default="dev", help="which instance: dev, test, test4, bench (default: dev)"
+    )
     top.add_argument(
         "--home", type=Path, default=None, help="folder of all instances (default: the system's)"
+    )
+    top.add_argument(
+        "--rabbitmq", type=int, choices=[4], help="oldest major version for a new instance (default: any)"
     )
     commands = top.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="start what does not run")
@@ -66,9 +71,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         instance = Instance(options.instance, options.home or default_home())
         if options.command == "check":
-            running.check(instance)
+            running.check(instance, options.rabbitmq)
         elif options.command == "run":
-            return running.run(instance, passed_on)
+            return running.run(instance, passed_on, options.rabbitmq)
         elif options.command == "rabbitmqctl":
             return provide(instance).rabbitmqctl(passed_on)
         elif options.command == "status":
@@ -85,7 +90,7 @@ def main(argv: Sequence[str]) -> int:
 
 def change(instance: Instance, options: argparse.Namespace) -> None:
     """Start, stop, restart, kill or clean, one such command at a time."""
-    provide(instance)  # says at once if there is no way
+    provide(instance, options.rabbitmq)  # says at once if there is no way
     with instance.hold("change", CHANGE_SECONDS):
         _change(instance, options)
 
@@ -95,7 +100,7 @@ def _change(instance: Instance, options: argparse.Namespace) -> None:
     if options.command != "start" and not instance.state_file.exists():
         say(f"Nothing to {options.command}: no services of this clone were started")
         return
-    engine = provide(instance)
+    engine = provide(instance, options.rabbitmq)
     if options.command == "kill":
         engine.kill(options.service)
     if options.command in ("stop", "restart"):

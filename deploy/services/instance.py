@@ -1,18 +1,17 @@
 """Where does an instance keep its data and its state, and who may change it now?"""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from deploy.services import lock
 from deploy.services.errors import CannotServe
 
 CHANGE_SECONDS: Final = 300.0  # how long one command waits for another that changes the same instance
@@ -93,34 +92,12 @@ class Instance:
 
         Waits up to `seconds` for another one's end, then raises `CannotServe`. A killed one holds nothing.
         """
-        self.home.mkdir(parents=True, exist_ok=True)
-        path = self.home / f"{self.key}.{purpose}.lock"
-        deadline = time.monotonic() + seconds
-        while (held := _lock(path)) is None:
-            if time.monotonic() >= deadline:
-                raise CannotServe(
-                    f"another command uses the instance {self.name!r} of this clone ({purpose}); "
-                    "wait for its end, or end it"
-                )
-            time.sleep(0.1)
-        try:
+        busy = (
+            f"another command uses the instance {self.name!r} of this clone ({purpose}); "
+            "wait for its end, or end it"
+        )
+        with lock.hold(self.home / f"{self.key}.{purpose}.lock", seconds, busy):
             yield
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(held)
-
-
-def _lock(path: Path) -> int | None:
-    """Create and lock the file, without waiting; None if another has it, or its holder just removed it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    os.close(descriptor)
-    return None
 
 
 def say(text: str) -> None:

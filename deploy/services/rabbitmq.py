@@ -1,7 +1,6 @@
-"""A RabbitMQ node of our own from Debian's package: how is it set up, started, asked and ended?"""
+"""A RabbitMQ node of our own: how is it set up, started, asked and ended, whatever programs it runs on?"""
 
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -13,10 +12,9 @@ from deploy.services.endpoints import USER
 from deploy.services.errors import CannotServe
 from deploy.services.instance import Instance
 from deploy.services.processes import end, spawn, tail
+from deploy.services.programs import SCRIPTS, Programs
 from deploy.services.state import State
 
-SCRIPTS: Final = Path("/usr/lib/rabbitmq/bin")
-ACCOUNT: Final = "rabbitmq"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Erlang's own links between node and command line stay on the loopback interface too, and the
 # command line starts no port mapper: the one we started can be ended, its daemon could not.
@@ -41,12 +39,19 @@ collect_statistics_interval = 1000
 
 
 class RabbitMQ:
-    """The node of one instance, with its own cookie, data, plugins and Erlang port mapper (epmd)."""
+    """The node of one instance, with its own cookie, data, plugins and Erlang port mapper (epmd).
+
+    Parameters:
+        instance: whose node it is.
+        state: what is remembered about the instance.
+        programs: what the node runs on.
+    """
 
     name = "rabbitmq"
 
-    def __init__(self, instance: Instance, state: State) -> None:
+    def __init__(self, instance: Instance, state: State, programs: Programs) -> None:
         self.state = state
+        self.programs = programs
         self.folder = instance.folder / self.name
         self.log = self.folder / "rabbitmq.log"
         self.node = f"jobs-{instance.key}@localhost"
@@ -54,10 +59,11 @@ class RabbitMQ:
     def environment(self) -> dict[str, str]:
         """All that the scripts are told; nothing of the caller's, nothing from `/etc/rabbitmq`."""
         ports = self.state.ports
+        folder = self.programs.seen(self.folder)
         return {
             "PATH": PATH,
             "LANG": "C.UTF-8",
-            "HOME": str(self.folder),
+            "HOME": str(folder),
             "ERL_EPMD_PORT": str(ports.epmd),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
             "ERL_CRASH_DUMP": "/dev/null",
@@ -67,16 +73,16 @@ class RabbitMQ:
             "RABBITMQ_DIST_PORT": str(ports.distribution),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": LOOPBACK,
             "RABBITMQ_CTL_ERL_ARGS": f"{LOOPBACK} -start_epmd false",
-            "RABBITMQ_CONF_ENV_FILE": str(self.folder / "rabbitmq-env.conf"),
-            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"),
-            "RABBITMQ_CONFIG_FILES": str(self.folder / "conf.d"),
-            "RABBITMQ_ADVANCED_CONFIG_FILE": str(self.folder / "advanced.config"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "enabled_plugins"),
-            "RABBITMQ_GENERATED_CONFIG_DIR": str(self.folder / "config"),
-            "RABBITMQ_MNESIA_BASE": str(self.folder / "data"),
-            "RABBITMQ_LOG_BASE": str(self.folder),
+            "RABBITMQ_CONF_ENV_FILE": str(folder / "rabbitmq-env.conf"),
+            "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+            "RABBITMQ_CONFIG_FILES": str(folder / "conf.d"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(folder / "advanced.config"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "config"),
+            "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+            "RABBITMQ_LOG_BASE": str(folder),
             "RABBITMQ_LOGS": "-",
-            "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+            "RABBITMQ_PID_FILE": str(folder / "pid"),
         }
 
     def begin(self) -> None:
@@ -87,7 +93,7 @@ class RabbitMQ:
         (self.folder / "enabled_plugins").write_text("[rabbitmq_management,rabbitmq_prometheus].\n")
         (self.folder / "rabbitmq.conf").write_text(configuration(self.state))
         for path in (self.folder, *self.folder.glob("*")):
-            shutil.chown(path, ACCOUNT, ACCOUNT)
+            os.chown(path, *self.programs.owner())
         self.folder.chmod(0o700)
         if self.state.running("epmd") is None:
             self._spawn("epmd", ["epmd", "-address", "127.0.0.1", "-port", str(self.state.ports.epmd)])
@@ -95,7 +101,11 @@ class RabbitMQ:
 
     def _spawn(self, name: str, argv: Sequence[str | Path]) -> None:
         self.state.processes[name] = spawn(
-            argv, user=ACCOUNT, folder=self.folder, environment=self.environment(), log=self.log
+            self.programs.argv(self.folder, argv),
+            user=self.programs.user,
+            folder=self.folder,
+            environment=self.environment(),
+            log=self.log,
         )
 
     def wait(self) -> None:
@@ -119,18 +129,10 @@ class RabbitMQ:
         if self.state.running(self.name) is None:
             raise CannotServe("expected RabbitMQ to run, got: no process; start it first")
         return subprocess.run(
-            [SCRIPTS / "rabbitmqctl", *arguments],
+            self.programs.argv(self.folder, [SCRIPTS / "rabbitmqctl", *arguments]),
             cwd=self.folder,
             env=self.environment(),
-            user=ACCOUNT,
-            group=ACCOUNT,
+            user=self.programs.user,
+            group=self.programs.user,
             extra_groups=[],
         ).returncode
-
-
-def version() -> tuple[int, ...] | None:
-    """The installed RabbitMQ's version, such as (3, 10, 8); None if there is none."""
-    if not os.access(SCRIPTS / "rabbitmq-server", os.X_OK):
-        return None
-    names = [path.name.partition("-")[2] for path in SCRIPTS.parent.glob("lib/rabbitmq_server-*")]
-    return max((tuple(int(part) for part in name.split(".") if part.isdigit()) for name in names), default=())

@@ -35,36 +35,47 @@ def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def check(instance: Instance) -> bool:
+def check(instance: Instance, rabbitmq: int | None = None) -> bool:
     """Whether `run` will start services; False where the person named some.
 
-    Raises `CannotServe` when it could not have any.
+    Raises `CannotServe` when it could not have any, or when a version is asked of what the person named.
     """
-    if loopback.given(os.environ) is not None:
-        return False
-    provide(instance)
-    return True
+    given = loopback.given(os.environ)
+    if given is None:
+        provide(instance, rabbitmq)
+        return True
+    if rabbitmq is not None:
+        raise CannotServe(
+            f"expected no services to be named with --rabbitmq {rabbitmq}, got: {' and '.join(given)}; "
+            "unset them, or run the tests on them without that option"
+        )
+    return False
 
 
-def run(instance: Instance, command: Sequence[str]) -> int:
+def run(instance: Instance, command: Sequence[str], rabbitmq: int | None = None) -> int:
     """Run a command with services, its own for this one run unless the person named some.
 
     The command is told where by `JOBS_TEST_BROKER_URL`, `JOBS_TEST_DATABASE_URL`, `JOBS_TEST_MANAGEMENT_URL`;
     for services of its own also `JOBS_TEST_OWNED=1` and, in `JOBS_TEST_CTL`, the command that controls them.
-    Returns the command's exit code, 128 + N when signal N ended it.
+    `rabbitmq` is the oldest major version of RabbitMQ that will do; the command is told in
+    `JOBS_TEST_RABBITMQ`. Returns the command's exit code, 128 + N when signal N ended it.
     """
     if not command:
         raise CannotServe("expected a command to run, got: nothing; give one after `run`")
     environment = scrubbed(os.environ)
-    environment.pop("JOBS_TEST_OWNED", None)
-    environment.pop("JOBS_TEST_CTL", None)
-    if not check(instance):
+    for name in ("JOBS_TEST_OWNED", "JOBS_TEST_CTL", "JOBS_TEST_RABBITMQ"):
+        environment.pop(name, None)
+    if not check(instance, rabbitmq):
         return _wait(command, environment)
+    if rabbitmq is not None:
+        environment["JOBS_TEST_RABBITMQ"] = str(rabbitmq)
     with instance.hold("run", 0):
-        return _with_own_services(instance, command, environment)
+        return _with_own_services(instance, command, environment, rabbitmq)
 
 
-def _with_own_services(instance: Instance, command: Sequence[str], environment: dict[str, str]) -> int:
+def _with_own_services(
+    instance: Instance, command: Sequence[str], environment: dict[str, str], rabbitmq: int | None
+) -> int:
     for number in SIGNALS:
         signal.signal(number, _raise)
     code = 1
@@ -74,7 +85,7 @@ def _with_own_services(instance: Instance, command: Sequence[str], environment: 
             if instance.state_file.exists():
                 provide(instance).remove()  # what a killed run left behind
             instance.forget_logs()
-            engine = provide(instance)
+            engine = provide(instance, rabbitmq)
             engine.start()
             endpoints = engine.state.endpoints
         say(f"{engine.versions()}, ready after {time.monotonic() - began:.0f} s")

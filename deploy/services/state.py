@@ -16,18 +16,20 @@ from deploy.services.processes import Process
 class State:
     """One instance: who provides it, where it answers, which processes were started for it.
 
-    `engine` is "docker" or "debian". `processes` is empty for Docker, whose engine knows by itself.
+    `engine` is "docker" or "debian". `rabbitmq` is the oldest major version that was asked for, None for the
+    one at hand. `processes` is empty for Docker, whose engine knows by itself.
     """
 
     engine: str
     ports: Ports
     password: str
+    rabbitmq: int | None = None
     processes: dict[str, Process] = field(default_factory=dict)
 
     @classmethod
-    def new(cls, engine: str) -> Self:
+    def new(cls, engine: str, rabbitmq: int | None = None) -> Self:
         """For an instance that does not exist yet: free ports, a fresh password."""
-        return cls(engine, ports.choose(), secrets.token_hex(12))
+        return cls(engine, ports.choose(), secrets.token_hex(12), rabbitmq)
 
     @classmethod
     def load(cls, path: Path) -> Self | None:
@@ -38,6 +40,7 @@ class State:
                 raw["engine"],
                 Ports(**raw["ports"]),
                 raw["password"],
+                raw.get("rabbitmq"),  # a file of an earlier version has none
                 {name: Process(**each) for name, each in raw["processes"].items()},
             )
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
