@@ -39,7 +39,7 @@ format: venv-dev ## let ruff rewrite what it can
 	@$(VENV) -m ruff check --fix
 	@$(VENV) -m ruff format
 
-bench: venv-bench ## measure beside stock Dramatiq, Celery, BullMQ, bare pika and pgbench; ARGS='--only send --runs 5'
+bench: venv-bench ## measure beside stock Dramatiq and other rivals; ARGS='--only send,noop --runs 5'
 	@$(PYTHON) -m deploy.rivals
 	@$(SERVICES) --instance bench run .venv-bench/bin/python -m tests.bench $(ARGS)
 

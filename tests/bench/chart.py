@@ -76,8 +76,10 @@ def draw(all_measured: Sequence[Measured], file: Path) -> None:
     labels = [bar.label for bar in found]
     axes.barh(labels, margins, xerr=errors, color=colours, height=0.6, capsize=3, ecolor="#444444")
     axes.axvline(1.0, color="black", linewidth=1)
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}  # the line at 1 may run behind a text
+    look = {"textcoords": "offset points", "va": "center", "size": 9, "bbox": box}
     for place, bar in enumerate(found):
-        axes.annotate(bar.text, (bar.high, place), (6, 0), textcoords="offset points", va="center", size=9)
+        axes.annotate(bar.text, (bar.high, place), (8, 0), **look)
     axes.set_xlim(0, 1.5 * max([bar.high for bar in found], default=1.0))
     axes.set_xlabel("measured ÷ target (for «at most», target ÷ measured): right of the line is reached")
     axes.set_title("Median of the rounds; the thin line spans the lowest and the highest round")

@@ -32,9 +32,9 @@ def figures(all_measured: Iterable[Measured]) -> Table:
 
 def targets(all_measured: Iterable[Measured]) -> Table:
     """Return what each target asks for, what was measured, and whether that is enough."""
-    table = Table(title="Targets: median of the rounds (lowest–highest)")
+    table = Table(title="Targets, with the median of the rounds (lowest–highest)")
     for column in ("row", "of", "measured", "target", ""):
-        table.add_column(column, no_wrap=column in ("row", "target"))
+        table.add_column(column, no_wrap=True)
     for measured in all_measured:
         for target in measured.row.targets:
             values = target.values(measured.samples)

@@ -65,6 +65,12 @@ def _once(measured: Measured, contestant: Contestant, services: Services) -> str
     except Exception as error:  # of whatever kind: the figures of the others are worth having
         measured.failed[contestant.name] = f"{type(error).__name__}: {error}"
         measured.samples.pop(contestant.name, None)
-        return f"{contestant.name} failed: {measured.failed[contestant.name]}"
+        return f"{contestant.name} failed: {_short(measured.failed[contestant.name])}"
     measured.samples.setdefault(contestant.name, []).append(value)
     return f"{contestant.name} {value:,.2f} {measured.row.unit}"
+
+
+def _short(text: str) -> str:
+    """Return the first line and, of a traceback or a log, the last one, which says most."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[0] if len(lines) == 1 else f"{lines[0]} … {lines[-1].strip()}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tests.bench import noop
+from tests.bench import noop, sending
 from tests.bench.row import Row
 
-ROWS: Final[Sequence[Row]] = (noop.ROW,)
+ROWS: Final[Sequence[Row]] = (
+    *sending.ROWS,
+    noop.ROW,
+)

@@ -23,9 +23,10 @@ def test_every_package_has_hashes_and_no_origin(name: str) -> None:
         assert "://" not in line
 
 
-def test_both_locks_agree() -> None:
-    """What the tests ran with is what is installed to run."""
-    assert pins("deploy/requirements.lock").items() <= pins("deploy/requirements-dev.lock").items()
+@pytest.mark.parametrize("kind", ["dev", "bench"])
+def test_locks_agree(kind: str) -> None:
+    """What the tests ran with, and what was measured, is what is installed to run."""
+    assert pins(venv.LOCKS["run"]).items() <= pins(venv.LOCKS[kind]).items()
 
 
 def test_lock_covers_other_pythons() -> None:

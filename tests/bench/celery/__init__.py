@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from tests.bench import counting, queues
 from tests.bench.processes import figure, settings, wait_for
@@ -13,8 +14,9 @@ from tests.bench.services import Services
 from tests.bench.working import THREADS
 from tests.bench.working import rate as rate_of
 
-APP = "tests.bench.celery.app"
-QUEUE = "celery_noop"
+WORKER: Final = "tests.bench.celery.noop"
+SENDER: Final = "tests.bench.celery.sending"
+QUEUE: Final = "celery_noop"
 
 
 def missing() -> str:
@@ -28,9 +30,9 @@ def rate(services: Services, jobs: int) -> float:
     """Return no-op jobs/s of a worker in a virtual host of its own; `jobs` wait before it starts."""
     with services.virtual_host() as url, tempfile.TemporaryDirectory() as folder:
         report, log = Path(folder, "rate"), Path(folder, "log")
-        environment = settings(url, "sqlite://", **counting.variables(jobs, report))
-        figure("tests.bench.celery.sending", jobs, environment=environment)
-        wait_for(lambda: queues.ready(url, QUEUE) == jobs or None, f"{jobs} jobs in {QUEUE!r}")
-        worker = [sys.executable, "-m", "celery", "-A", APP, "worker", "--loglevel", "WARNING"]
+        environment = settings(url, f"sqlite:///{folder}/unused", **counting.variables(jobs, report))
+        figure(SENDER, "--jobs", jobs, environment=environment)  # it sends some more, to warm up
+        wait_for(lambda: (queues.ready(url, QUEUE) or 0) >= jobs or None, f"{jobs} jobs in {QUEUE!r}")
+        worker = [sys.executable, "-m", "celery", "-A", WORKER, "worker", "--loglevel", "WARNING"]
         pool = ["--pool", "threads", "--concurrency", str(THREADS), "--queues", QUEUE]
         return rate_of([*worker, *pool], environment, report, log)

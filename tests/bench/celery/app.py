@@ -7,7 +7,6 @@ import os
 from celery import Celery
 
 from tests.bench.celery import QUEUE
-from tests.bench.counting import counter
 
 app = Celery("bench", broker=os.environ["JOBS_BROKER_URL"])
 app.conf.update(
@@ -18,4 +17,3 @@ app.conf.update(
     task_acks_late=True,
     task_ignore_result=True,
 )
-noop = app.task(name="bench_noop")(counter())
