@@ -73,6 +73,10 @@ class Rabbit:
         """The broker's, such as 3.10.8."""
         return str(self._call("GET", "overview").json()["rabbitmq_version"])
 
+    def is_since(self, *version: int) -> bool:
+        """Whether the broker is of this version or a later one."""
+        return tuple(int(part) for part in self.version.split(".")[:2]) >= version
+
     def delete(self) -> None:
         """Delete the virtual host with everything in it."""
         self._call("DELETE", f"vhosts/{self.vhost}")
@@ -90,12 +94,12 @@ class Rabbit:
         """Return the names of all queues."""
         return {queue["name"] for queue in self._call("GET", f"queues/{self.vhost}?columns=name").json()}
 
-    def set_policy(self, pattern: str, **definition: Any) -> None:
+    def set_policy(self, pattern: str, apply_to: str = "queues", /, **definition: Any) -> None:
         """Set a policy on queues whose name matches; underscores in names stand for hyphens."""
         body = {
             "pattern": pattern,
             "definition": {key.replace("_", "-"): value for key, value in definition.items()},
-            "apply-to": "queues",
+            "apply-to": apply_to,
         }
         self._call("PUT", f"policies/{self.vhost}/test", json=body)
 

@@ -16,9 +16,9 @@ from pika.channel import Channel
 
 from . import topology
 from .publication import DEAD, DELAYED, Publication, Result, Ticket
+from .versions import TOO_LARGE
 from .wire import ChannelClosed, Wire, WireError, closed_channel
 
-_TOO_LARGE = re.compile(r"message size (\d+) (?:is )?larger than (?:configured )?max size (\d+)")
 _NO_EXCHANGE = re.compile(r"no exchange '([^']+)'")
 _PERSISTENT: Final = 2
 
@@ -155,7 +155,7 @@ def is_too_large(ticket: Ticket, closed: ChannelClosed) -> bool:
 
 def size_limit(closed: ChannelClosed) -> int | None:
     """Return the largest message the broker takes, if that is what it closed the channel for."""
-    match = _TOO_LARGE.search(closed.text)
+    match = TOO_LARGE.search(closed.text)
     return int(match[2]) if match else None
 
 

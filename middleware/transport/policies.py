@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
-from .topology import QueueDeclaration
+from .topology import DEAD_LETTER_EXCHANGE, QueueDeclaration
+from .versions import APPLIES_TO_QUORUM_QUEUES, CONSUMER_TIMEOUT
 
 _FORBIDDEN: Final = ("message-ttl", "expires", "max-length", "max-length-bytes")
-_APPLIES_TO: Final = ("all", "queues", "quorum_queues")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +49,25 @@ def read_policies(answer: Iterable[Mapping[str, Any]], *, is_operator: bool) -> 
     return [
         Policy(each["name"], each["pattern"], each["definition"], each.get("priority", 0), is_operator)
         for each in answer
-        if each.get("apply-to", "all") in _APPLIES_TO
+        if each.get("apply-to", "all") in APPLIES_TO_QUORUM_QUEUES
     ]
 
 
-def policy_conflicts(policies: Sequence[Policy], declared: Iterable[QueueDeclaration]) -> list[str]:
+def policy_conflicts(
+    policies: Sequence[Policy], declared: Iterable[QueueDeclaration], consumer_timeout: timedelta
+) -> list[str]:
     """Return one sentence for each setting in force that would break a promise of the kit.
 
     Parameters:
         policies: all of the virtual host.
         declared: the kit's queues.
+        consumer_timeout: for how long a delivery may be held, as the kit was told.
     """
     return [
         sentence
         for declaration in declared
         for policy in _in_force(policies, declaration.name)
-        for sentence in _conflicts(policy, declaration)
+        for sentence in _conflicts(policy, declaration, consumer_timeout)
     ]
 
 
@@ -77,7 +81,7 @@ def _in_force(policies: Sequence[Policy], queue: str) -> list[Policy]:
     return found
 
 
-def _conflicts(policy: Policy, declaration: QueueDeclaration) -> list[str]:
+def _conflicts(policy: Policy, declaration: QueueDeclaration, consumer_timeout: timedelta) -> list[str]:
     found = [
         f"queue {declaration.name!r}: expected no policy to set {key}, got: {policy.definition[key]!r} "
         f"by policy {policy.name!r}; jobs would be dropped or refused: narrow the policy's pattern or "
@@ -90,5 +94,13 @@ def _conflicts(policy: Policy, declaration: QueueDeclaration) -> list[str]:
         found.append(
             f"queue {declaration.name!r}: expected delivery-limit to be {declared} as declared, got: {limit} "
             f"by policy {policy.name!r}, and the lower one counts: narrow the policy's pattern or remove it"
+        )
+    timeout = policy.definition.get(CONSUMER_TIMEOUT)
+    is_consumed = declaration.arguments.get("x-dead-letter-exchange") == DEAD_LETTER_EXCHANGE
+    if timeout is not None and is_consumed and timeout < consumer_timeout / timedelta(milliseconds=1):
+        found.append(
+            f"queue {declaration.name!r}: expected {CONSUMER_TIMEOUT} to be at least "
+            f"JOBS_BROKER_CONSUMER_TIMEOUT ({consumer_timeout}), got: {timeout} ms by policy "
+            f"{policy.name!r}; raise it, or lower the setting"
         )
     return found

@@ -123,7 +123,7 @@ class StartUp:
             return
         declared = [queue for name in names for queue in self._topologies[name].queues]
         try:
-            conflicts = policy_conflicts(self._management.policies(), declared)
+            conflicts = policy_conflicts(self._management.policies(), declared, self._consumer_timeout)
         except ManagementError as error:
             log.warning("startup.policies_not_checked", reason=str(error))
             return

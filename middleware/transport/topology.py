@@ -19,13 +19,10 @@ from typing import Any, Final, NamedTuple
 
 from .ladder import TICK, bits_low_first, top_level
 from .queues import Queue
+from .versions import UNREACHABLE_DELIVERY_LIMIT
 
 DEAD_LETTER_EXCHANGE: Final = "jobs.dlx"
 DEAD_LETTER_SUFFIX: Final = ".XQ"
-
-# Absent, RabbitMQ 4 takes 20, and a person who looks into the queue 20 times destroys what is in it;
-# -1 destroys an entry at its first return on RabbitMQ 3.10.
-_DEAD_LETTER_DELIVERY_LIMIT: Final = 1_000_000
 
 
 class Route(NamedTuple):
@@ -148,7 +145,7 @@ def _dead_letter_arguments() -> dict[str, Any]:
         "x-queue-type": "quorum",
         # Should somebody bound its length by a policy, a new dead letter must not push out an old one.
         "x-overflow": "reject-publish",
-        "x-delivery-limit": _DEAD_LETTER_DELIVERY_LIMIT,
+        "x-delivery-limit": UNREACHABLE_DELIVERY_LIMIT,
     }
 
 
@@ -159,6 +156,7 @@ def _level_arguments(queue: str, level: int) -> dict[str, Any]:
         "x-dead-letter-exchange": "" if level == 0 else _level_exchange(queue, level - 1),
         "x-dead-letter-strategy": "at-least-once",
         "x-overflow": "reject-publish",
+        "x-delivery-limit": UNREACHABLE_DELIVERY_LIMIT,  # or looking at a delayed job would hand it on early
     }
     if level == 0:
         arguments["x-dead-letter-routing-key"] = queue

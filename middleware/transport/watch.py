@@ -1,8 +1,9 @@
 """Is the queue that a consumer waits at still the one it declared?
 
-RabbitMQ tells a consumer when its queue is deleted, but not (3.10) when the queue is declared differently in
-the same moment: the consumer would wait for ever. So each consumer declares its queue again now and then, on
-a channel of its own: requests whose answer nobody waits for, the broker closes the channel over a difference.
+RabbitMQ tells a consumer when its queue is deleted, but not (3.10, see `versions.py`) when the queue is
+declared differently in the same moment: the consumer would wait for ever. So each consumer declares its queue
+again now and then, on a channel of its own: requests whose answer nobody waits for, the broker closes the
+channel over a difference.
 """
 
 from __future__ import annotations

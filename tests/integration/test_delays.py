@@ -151,3 +151,15 @@ def test_a_job_that_came_through_the_ladder_is_dead_lettered_natively(
         channel.basic_reject(method.delivery_tag, requeue=False)
         (letter,) = rabbit.wait_for_letters(f"{QUEUE}.XQ")
     assert letter.body == sent.encode()
+
+
+def test_looking_at_a_delayed_job_does_not_move_it(rabbit: Rabbit, make_broker: MakeBroker) -> None:
+    """A delayed job that somebody looks at and returns forty times still waits where it waited."""
+    make_broker().enqueue(message(), delay=20_000)
+    (level,) = (name for name in rabbit.queue_names() if ".delay." in name and rabbit.ready(name))
+    with rabbit.channel() as channel:
+        for _ in range(40):
+            method = wait_until(lambda: channel.basic_get(level)[0], what="the delayed job")
+            assert method is not None
+            channel.basic_nack(method.delivery_tag, requeue=True)
+    wait_until(lambda: rabbit.ready(level) == 1, what="the delayed job to be back")

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dramatiq
+import httpx
 import pytest
 
 from middleware import Queue, QuorumBroker
@@ -139,6 +140,22 @@ def test_a_policy_that_would_lose_jobs_refuses_the_start(
     assert key.replace("_", "-") in line
     assert str(value) in line
     assert "policy 'test'" in line
+
+
+def test_a_policy_that_ends_a_delivery_earlier_refuses_the_start(
+    rabbit: Rabbit, make_broker: MakeBroker, refused: Any
+) -> None:
+    """Where a policy can shorten the consumer timeout (RabbitMQ 3.12 and later), it refuses the start."""
+    broker = make_broker(management_url=rabbit.management_url, consumer_timeout=timedelta(minutes=30))
+    if not rabbit.is_since(3, 12):
+        with pytest.raises(httpx.HTTPStatusError, match="400"):
+            rabbit.set_policy(f"^{QUEUE}$", consumer_timeout=60_000)
+        return
+    rabbit.set_policy(f"^{QUEUE}$", consumer_timeout=60_000)
+    code, line = refused(broker)
+    assert code == CONFIGURATION
+    assert "expected consumer-timeout to be at least JOBS_BROKER_CONSUMER_TIMEOUT (0:30:00)" in line
+    assert "got: 60000 ms by policy 'test'" in line
 
 
 def test_a_harmless_policy_does_not_refuse_the_start(

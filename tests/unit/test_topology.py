@@ -101,6 +101,12 @@ def test_dead_letters_never_expire_and_are_never_pushed_out() -> None:
     }
 
 
+@pytest.mark.parametrize("name", delay_queues("critical", LEVELS))
+def test_looking_at_a_delayed_job_does_not_move_it(name: str) -> None:
+    """The ladder's queues have a delivery limit that no reader reaches: without one, RabbitMQ 4 takes 20."""
+    assert ARGUMENTS[name]["x-delivery-limit"] == 1_000_000
+
+
 def test_a_serial_queue_has_one_consumer_at_a_time() -> None:
     """`serial` becomes the broker's single active consumer; other queues do not have it."""
     serial = topology_of(Queue(name="one", serial=True), 1).queues[0]
