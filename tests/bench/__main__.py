@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn
 
 from rich.console import Console
 
@@ -20,6 +23,9 @@ from tests.bench.rounds import Measured, measure
 from tests.bench.row import Row
 from tests.bench.services import Services
 from tests.bench.table import ROWS
+
+_WIDTH: Final = 100
+"""Of the tables in a file, in characters."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,17 +61,21 @@ def _list(rows: Sequence[Row]) -> int:
 
 
 def _measure(rows: Sequence[Row], services: Services, options: argparse.Namespace) -> int:
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     around = circumstances(services)
     done: list[Measured] = []
     for row in rows:
-        done.append(measure(row, services, options.runs, lambda line: console.print(line, markup=False)))
+        done.append(measure(row, services, options.runs, _saying(console)))
         if options.json:  # after each row: a run takes long, and what is done is not lost
             options.json.write_text(json.dumps(record(done, around), indent=2) + "\n")
     console.print(report.figures(done), report.targets(done))
     if options.chart:
         _draw(done, options.chart)
     return 1 if any(measured.failed for measured in done) else 0
+
+
+def _saying(console: Console) -> Callable[[str], None]:
+    return lambda line: console.print(line, markup=False, soft_wrap=True)
 
 
 def _draw(done: Sequence[Measured], file: Path) -> None:
@@ -75,5 +85,11 @@ def _draw(done: Sequence[Measured], file: Path) -> None:
         chart.draw(done, file)
 
 
+def _ended(number: int, _frame: FrameType | None) -> NoReturn:
+    """Leave through every `finally`: workers, servers and virtual hosts go as well."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _ended)
     sys.exit(main(sys.argv[1:]))

@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+M = TypeVar("M")
 
 WARM_UP_SHARE: Final = 10
 """One job more for so many is sent before the clock starts: it connects and declares."""
@@ -19,33 +22,54 @@ _pause: Final = threading.Event()
 Send = Callable[[], object]
 """Sends one job and returns when the broker has confirmed it."""
 
-SendMany = Callable[[int], object]
-"""Sends so many jobs and returns when the broker has confirmed all of them."""
+
+@dataclass(frozen=True)
+class Many(Generic[M]):
+    """How jobs are sent many at once.
+
+    Attributes:
+        make: returns a job's message.
+        send: takes messages and returns when the broker has confirmed all of them.
+    """
+
+    make: Callable[[], M]
+    send: Callable[[list[M]], object]
 
 
-def report(send: Send, send_many: SendMany | None = None) -> None:
+def report(send: Send, many: Many[M] | None = None) -> None:
     """Print jobs/s, or with `--pause` the p99 of a send in milliseconds.
 
     Parameters:
         send: one job.
-        send_many: many at once, for `--batch`.
+        many: many at once, for `--batch`.
     """
     given = options().parse_args()
     if given.pause:
         print(p99(paced(send, given.jobs, given.pause / _MS)) * _MS)
     elif given.batch:
-        assert send_many is not None
-        print(in_batches(send_many, given.jobs, given.batch))
+        assert many is not None
+        print(in_batches(many, given.jobs, given.batch, are_made=given.made))
     else:
         print(side_by_side(send, given.jobs, given.threads))
 
 
-def in_batches(send_many: SendMany, jobs: int, batch: int) -> float:
-    """Return jobs/s of one batch after the other."""
-    send_many(warm_up(jobs))
+def in_batches(many: Many[M], jobs: int, batch: int, *, are_made: bool = False) -> float:
+    """Return jobs/s of one batch after the other.
+
+    Parameters:
+        many: makes the messages and sends them.
+        jobs: how many count.
+        batch: how many at once.
+        are_made: make all messages before the clock starts. Defaults to while it runs, batch by batch.
+    """
+    many.send([many.make() for _ in range(warm_up(jobs))])
+    sizes = (min(batch, jobs - sent) for sent in range(0, jobs, batch))
+    batches: Iterable[list[M]] = ([many.make() for _ in range(size)] for size in sizes)
+    if are_made:
+        batches = list(batches)
     started = time.perf_counter()
-    for sent in range(0, jobs, batch):
-        send_many(min(batch, jobs - sent))
+    for messages in batches:
+        many.send(messages)
     return jobs / (time.perf_counter() - started)
 
 
@@ -106,5 +130,6 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=0)
+    parser.add_argument("--made", action="store_true", help="make a batch's messages before the clock starts")
     parser.add_argument("--pause", type=float, default=0.0, help="milliseconds from one send to the next")
     return parser

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import dramatiq
 import pika
@@ -17,30 +17,40 @@ from pika.channel import Channel
 from tests.bench import clock
 
 QUEUE: Final = "bare"
+ACTOR: Final = "bench_noop"
 WINDOW: Final = 2000
 """Unconfirmed publishes at most, as many as the kit allows itself."""
 
-Publish = tuple[bytes, pika.BasicProperties]
+
+class Job(NamedTuple):
+    """What is known of a job before it is published."""
+
+    body: bytes
+    message_id: str
+    timestamp: int
 
 
-def publishes(number: int) -> list[Publish]:
-    """Return the bodies and properties that the kit writes for as many jobs."""
-    return [_publish(place) for place in range(number)]
+def jobs_made(number: int) -> list[Job]:
+    """Return as many jobs as the kit would make."""
+    messages = (message() for _ in range(number))
+    return [Job(each.encode(), each.message_id, each.message_timestamp // 1000) for each in messages]
 
 
-def _publish(place: int) -> Publish:
-    message: dramatiq.Message[None] = dramatiq.Message(
-        queue_name=QUEUE, actor_name="bench_noop", args=(), kwargs={}, options={}
-    )
-    properties = pika.BasicProperties(
-        correlation_id=str(place),
+def message() -> dramatiq.Message[None]:
+    """Return a message of the actor without arguments."""
+    return dramatiq.Message(queue_name=QUEUE, actor_name=ACTOR, args=(), kwargs={}, options={})
+
+
+def properties_of(job: Job, number: int) -> pika.BasicProperties:
+    """Return the properties that the kit gives to a publish."""
+    return pika.BasicProperties(
+        correlation_id=str(number),
         content_type="application/json",
         delivery_mode=2,
-        message_id=message.message_id,
-        type=message.actor_name,
-        timestamp=message.message_timestamp // 1000,
+        message_id=job.message_id,
+        type=ACTOR,
+        timestamp=job.timestamp,
     )
-    return message.encode(), properties
 
 
 class Sender:
@@ -52,9 +62,9 @@ class Sender:
     """
 
     def __init__(self, url: str, jobs: int) -> None:
-        self._parts = [publishes(jobs), publishes(clock.warm_up(jobs))]
+        self._parts = [jobs_made(jobs), jobs_made(clock.warm_up(jobs))]
         self._jobs = jobs
-        self._left: Iterator[Publish] = iter(())
+        self._left: Iterator[Job] = iter(())
         self._unconfirmed: set[int] = set()
         self._next_tag = 1
         self._oldest = 1
@@ -88,8 +98,7 @@ class Sender:
     def _fill(self) -> None:
         publish, unconfirmed = self._channel.basic_publish, self._unconfirmed
         while len(unconfirmed) < WINDOW and (job := next(self._left, None)) is not None:
-            body, properties = job
-            publish("", QUEUE, body, properties, mandatory=True)
+            publish("", QUEUE, job.body, properties_of(job, self._next_tag), mandatory=True)
             unconfirmed.add(self._next_tag)
             self._next_tag += 1
 

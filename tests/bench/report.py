@@ -33,8 +33,9 @@ def figures(all_measured: Iterable[Measured]) -> Table:
 def targets(all_measured: Iterable[Measured]) -> Table:
     """Return what each target asks for, what was measured, and whether that is enough."""
     table = Table(title="Targets, with the median of the rounds (lowest–highest)")
-    for column in ("row", "of", "measured", "target", ""):
+    for column in ("row", "of", "measured", "target"):
         table.add_column(column, no_wrap=True)
+    table.add_column()
     for measured in all_measured:
         for target in measured.row.targets:
             values = target.values(measured.samples)
@@ -61,7 +62,7 @@ def bound(target: Target, row: Row) -> str:
 
 def number(value: float) -> str:
     """Return a figure with as many digits as a reader compares: `12,345`, `45.1`, `2.61`."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 20 else f"{value:.2f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def _cells(measured: Measured, contestant: str) -> list[str]:

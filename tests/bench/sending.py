@@ -31,8 +31,8 @@ def _sender(module: str, jobs: int, *options: object) -> Callable[[Services], fl
     return measure
 
 
-def _kit(jobs: int, *options: object) -> Contestant:
-    return Contestant(name=KIT, measure=_sender("tests.bench.kit_sending", jobs, *options))
+def _kit(jobs: int, *options: object, name: str = KIT) -> Contestant:
+    return Contestant(name=name, measure=_sender("tests.bench.kit_sending", jobs, *options))
 
 
 def _stock(jobs: int, *options: object) -> Contestant:
@@ -41,10 +41,11 @@ def _stock(jobs: int, *options: object) -> Contestant:
 
 ENQUEUE_MANY: Final = Row(
     name="enqueue-many",
-    what=f"{_MANY:,} jobs by enqueue_many, {_BATCH:,} a call; stock: a loop of send(); pika: pipelined, bare",
+    what=f"{_MANY:,} jobs by enqueue_many, {_BATCH:,} a call; stock: a loop of send(); pika: ready bodies",
     unit="jobs/s",
     contestants=(
         _kit(_MANY, "--batch", _BATCH),
+        _kit(_MANY, "--batch", _BATCH, "--made", name="kit, made before"),
         _stock(_FEW),
         Contestant(name="pika", measure=_sender("tests.bench.pika_sending", _MANY)),
     ),

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.bench.clock import in_batches, p99, paced, side_by_side, warm_up
+from tests.bench.clock import Many, in_batches, p99, paced, side_by_side, warm_up
 
 
 @pytest.mark.parametrize(("jobs", "threads"), [(100, 1), (100, 8), (7, 8)])
@@ -37,11 +37,21 @@ def test_a_failing_thread_fails_the_measurement() -> None:
         side_by_side(send, 80, 8)
 
 
-def test_batches_cover_all_jobs() -> None:
+@pytest.mark.parametrize("are_made", [False, True])
+def test_batches_cover_all_jobs(are_made: bool) -> None:
     """The last batch is as small as it has to be; the warm-up comes first."""
-    batches: list[int] = []
-    in_batches(batches.append, 250, 100)
-    assert batches == [25, 100, 100, 50]
+    batches: list[list[str]] = []
+    in_batches(Many(lambda: "job", batches.append), 250, 100, are_made=are_made)
+    assert [len(batch) for batch in batches] == [25, 100, 100, 50]
+
+
+@pytest.mark.parametrize(("are_made", "events"), [(False, "m+m+m+"), (True, "mmm+++")])
+def test_messages_are_made_when_it_is_said(are_made: bool, events: str) -> None:
+    """They are made batch by batch while the clock runs, or all of them before it starts."""
+    happened: list[str] = []
+    many = Many(lambda: happened.append("m"), lambda _messages: happened.append("+"))
+    in_batches(many, 3, 1, are_made=are_made)
+    assert "".join(happened).removeprefix("m" * warm_up(3) + "+") == events
 
 
 def test_paced_sends_are_timed_without_the_warm_up() -> None:
