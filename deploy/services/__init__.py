@@ -5,5 +5,7 @@ Debian 12, whose own is older, the broker comes from a newer Debian in a folder.
 instance: own ports, own data, own cookie, own port mapper. Run with any Python 3.11 or later, before there is
 a virtual environment:
 
-    python3 -m deploy.services [--instance NAME] [--rabbitmq 4] start|stop|restart|kill|status|clean|rabbitmqctl|run …
+    python3 -m deploy.services [--instance NAME] [--rabbitmq 4] COMMAND …
+
+The commands are start, stop, restart, kill, status, check, clean, rabbitmqctl and run.
 """

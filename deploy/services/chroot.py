@@ -35,8 +35,12 @@ root=$1
 shift 2
 exec chroot --userspec=+{NUMBER}:+{NUMBER} "$root" env --chdir={SEEN} "$@"
 """
-# Of what runs in there nothing outlives the first process, not even when that is killed.
-ALONE: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+# Of what runs in there nothing outlives this command, not even when it is killed: nobody writes on in a
+# folder that the next command deletes.
+ALONE: Final = (
+    *("setpriv", "--pdeathsig", "KILL"),
+    *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
+)
 
 
 class Chroot:
