@@ -20,7 +20,9 @@ with refusing_start():
 
 # The actors bind to the broker that is set when they are declared.
 from .critical import charge_credit
-from .llm import ask_provider
+from .emails import send_email
+from .indexing import index_resource
+from .llm import summarize_chat
 from .sample import seed
 
-__all__ = ["ask_provider", "charge_credit", "seed", "store"]
+__all__ = ["charge_credit", "index_resource", "seed", "send_email", "store", "summarize_chat"]

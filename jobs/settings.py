@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cache
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-from pydantic import model_validator
+from pydantic import SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from middleware.configuration import (
@@ -20,11 +20,38 @@ from middleware.configuration import (
     HTTP_URL,
     INLINE,
     MANAGEMENT_URL,
+    SECRET,
     Refusal,
+    address,
     duration,
     load,
     shown,
     whole_number,
+)
+
+from .mailboxes import read_mailbox
+from .smtp import read_server
+
+
+def _smtp(text: str) -> str:
+    read_server(text)
+    return text
+
+
+def _mailbox(text: str) -> str:
+    read_mailbox(text)
+    return text
+
+
+SMTP_URL: Final = address(
+    _smtp,
+    "smtp://user:password@host:port, the same with ?starttls, or smtps://…",
+    "write it like smtp://127.0.0.1:8025, with %XX for special characters of the password",
+)
+MAILBOX: Final = address(
+    _mailbox,
+    "name@domain or Name <name@domain>",
+    "write it like Jobs <jobs@example.com>",
 )
 
 Short: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=10), timedelta(hours=1))]
@@ -48,8 +75,13 @@ class Settings(BaseSettings):
     management_url: Annotated[str, MANAGEMENT_URL] | None = None
     """RabbitMQ's HTTP API with user and password: more counts in `jobsctl queues`, and the start-up check
     of policies. Defaults to none."""
-    provider_url: Annotated[str, HTTP_URL] = "http://127.0.0.1:8089"
-    """The model provider that `ask_provider` calls. Defaults to port 8089 of this machine."""
+    smtp_url: Annotated[str, SMTP_URL] = "smtp://127.0.0.1:8025"
+    """The server that takes email: `smtp://user:password@host:port`, with `?starttls` at its end for a
+    connection that is encrypted before anything else is said, or `smtps://…` for one that is from the start.
+    Without a port: 25, 587 with `?starttls`, 465. Defaults to port 8025 of this machine."""
+    llm_url: Annotated[str, HTTP_URL] | None = None
+    """An OpenAI-compatible API, `http://host:port/v1`. Defaults to none: summaries are put together from a
+    chat's own sentences, without a model."""
 
     # Sending
     publish_timeout: Short = timedelta(seconds=10)
@@ -87,11 +119,22 @@ class Settings(BaseSettings):
     """How long a job waits for a running twin with the same idempotency key before it is put off.
     Defaults to 1 s."""
 
-    # The model provider
-    provider_connect_timeout: Short = timedelta(seconds=5)
-    """How long a connection to the provider may take. Defaults to 5 s."""
-    provider_timeout: Short = timedelta(seconds=60)
-    """How long the provider may be silent during a call. Defaults to 60 s."""
+    # Email
+    mail_from: Annotated[str, MAILBOX] = "jobs@localhost"
+    """Whom email is from, `name@domain` or `Name <name@domain>`. Defaults to `jobs@localhost`."""
+    smtp_timeout: Short = timedelta(seconds=10)
+    """How long the mail server may take for one answer; below the 15 s that a job of `critical` may take.
+    Defaults to 10 s."""
+
+    # The model
+    llm_key: Annotated[SecretStr, SECRET] | None = None
+    """Sent as `Authorization: Bearer …`. Defaults to none."""
+    llm_model: str = "gpt-4o-mini"
+    """The model's name, as the API knows it. Defaults to `gpt-4o-mini`."""
+    llm_connect_timeout: Short = timedelta(seconds=5)
+    """How long a connection to the API may take. Defaults to 5 s."""
+    llm_timeout: Short = timedelta(seconds=60)
+    """How long the API may be silent during a call. Defaults to 60 s."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> Settings:

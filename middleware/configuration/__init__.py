@@ -2,8 +2,8 @@
 
 from .loading import ENV_FILE, load
 from .refusing import refusing_start
-from .urls import BROKER_URL, DATABASE_URL, HTTP_URL, INLINE, MANAGEMENT_URL
-from .values import Refusal, duration, shown, whole_number
+from .urls import BROKER_URL, DATABASE_URL, HTTP_URL, INLINE, MANAGEMENT_URL, address
+from .values import SECRET, Refusal, duration, shown, whole_number
 
 __all__ = [  # noqa: RUF022  # in the order of a setting's life
     # Check a value
@@ -14,6 +14,8 @@ __all__ = [  # noqa: RUF022  # in the order of a setting's life
     "DATABASE_URL",
     "MANAGEMENT_URL",
     "HTTP_URL",
+    "address",
+    "SECRET",
     # Refuse it
     "Refusal",
     "shown",

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings
 
 from ..errors import ConfigurationError
-from .values import Refusal, Shown
+from .values import HIDDEN, Refusal, Shown
 
 ENV_FILE: Final = "JOBS_ENV_FILE"
 """Names the file to read instead of `.env`; set but empty means none."""
@@ -40,7 +40,7 @@ def load(settings: type[S]) -> S:
     prefix = str(settings.model_config.get("env_prefix"))
     file = _env_file()
     known = {prefix + field.upper() for field in settings.model_fields}
-    problems = list(_misspelt(known, prefix, file))
+    problems = list(_misspelt(known, _secrets(settings, prefix), prefix, file))
     try:
         loaded = settings(_env_file=file)
     except ValidationError as error:
@@ -64,14 +64,20 @@ def _env_file() -> Path | None:
     return Path(named) if named else None
 
 
-def _misspelt(known: set[str], prefix: str, file: Path | None) -> Iterator[str]:
+def _secrets(settings: type[BaseSettings], prefix: str) -> set[str]:
+    """Return the settings whose values must not be shown."""
+    fields = settings.model_fields.items()
+    return {prefix + name.upper() for name, field in fields if "SecretStr" in str(field.annotation)}
+
+
+def _misspelt(known: set[str], secrets: set[str], prefix: str, file: Path | None) -> Iterator[str]:
     written = dotenv_values(file) if file is not None and file.is_file() else {}
     for name in sorted({*os.environ, *written} - known):
         nearest = difflib.get_close_matches(name, known, n=1, cutoff=_LIKE)
         is_ours = name.startswith(prefix) and name not in _NOT_SETTINGS and not name.startswith(_OF_TESTS)
         if nearest and is_ours:
             value = os.environ.get(name, written.get(name))
-            shown = _without_password(repr(value))
+            shown = HIDDEN if nearest[0] in secrets else _without_password(repr(value))
             yield f"expected {name} to be a known setting, got: {name}={shown}; did you mean {nearest[0]}?"
 
 

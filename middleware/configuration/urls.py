@@ -17,8 +17,14 @@ INLINE: Final = "inline://"
 """The broker URL that means: in this process, without a server."""
 
 
-def _address(read: Callable[[str], str], rule: str, way_out: str) -> BeforeValidator:
-    """Return a check for what `read` takes, and whose result it returns."""
+def address(read: Callable[[str], str], rule: str, way_out: str) -> BeforeValidator:
+    """Return a check for what `read` takes, and whose result it returns.
+
+    Parameters:
+        read: raises a ValueError for what it does not take.
+        rule: completes "expected JOBS_X to be …".
+        way_out: what to do about it.
+    """
 
     def check(value: object) -> object:
         try:
@@ -52,22 +58,22 @@ def _http(text: str) -> str:
     return text.rstrip("/")
 
 
-BROKER_URL: Final = _address(
+BROKER_URL: Final = address(
     _broker,
     f"{INLINE} or amqp://user:password@host:port/vhost, several separated by ';'",
     f"use {INLINE} to run without a server, or `make services` to get RabbitMQ and a .env file",
 )
-DATABASE_URL: Final = _address(
+DATABASE_URL: Final = address(
     _database,
     "postgresql+psycopg://user:password@host:port/database or sqlite:///file",
     "name the driver as shown and, for SQLite, a file (threads do not share a database in memory)",
 )
-MANAGEMENT_URL: Final = _address(
+MANAGEMENT_URL: Final = address(
     _management,
     "an http:// or https:// URL with a host",
     "write it like http://user:password@127.0.0.1:15672",
 )
-HTTP_URL: Final = _address(
+HTTP_URL: Final = address(
     _http,
     "an http:// or https:// URL with a host",
     "write it like http://127.0.0.1:8080",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Final
 
 from pydantic import BeforeValidator
 
@@ -56,6 +57,21 @@ def duration(least: timedelta, most: timedelta) -> BeforeValidator:
 
 class Shown(str):
     """A value that is already written the way a person reads it."""
+
+
+HIDDEN: Final = Shown("***")
+"""What is shown in place of a secret."""
+
+
+def _secret(value: object) -> object:
+    text = str(value).strip()
+    if not re.fullmatch(r"[!-~]+", text):
+        raise Refusal("printable ASCII without spaces", "copy it again", got=HIDDEN)
+    return text
+
+
+SECRET: Final = BeforeValidator(_secret)
+"""A check for a `SecretStr` that goes into an HTTP header; what it refuses is not shown."""
 
 
 def shown(length: timedelta) -> str:

@@ -6,9 +6,12 @@ import asyncio
 import os
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import URL, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -93,6 +96,32 @@ class Store:
                 self._fresh = create_engine(self.url, poolclass=NullPool, connect_args=self._connect_args())
                 self._prepare(self._fresh)
         return self._fresh
+
+    @contextmanager
+    def writing(self, wait: timedelta = timedelta(seconds=30)) -> Iterator[Connection]:
+        """Give the block a transaction of its own, committed at its end: for what is written without a key.
+
+        On SQLite it takes its turn among this process's writers: SQLite itself only polls, and under load the
+        same connection may lose every time.
+
+        Parameters:
+            wait: how long to wait for the turn. Defaults to 30 seconds.
+
+        Raises:
+            TimeoutError: the turn did not come.
+        """
+        if not self.is_sqlite:
+            with self.engine.begin() as connection:
+                yield connection
+            return
+        writers = self.writers
+        if not writers.acquire(wait.total_seconds()):
+            raise TimeoutError(f"expected a turn to write to {self.url.database} within {wait}, got: none")
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        finally:
+            writers.release()
 
     def dispose(self) -> None:
         """Close the idle connections of the threads' engine; the next use connects again."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.demo.provider import serve
-
+from ..model_server import Answer, said, serve_model
 from .commands import embedded, fail, jobsctl, succeed
 from .deployment import Deployment
 from .test_start import MY_ACTORS
@@ -76,12 +75,14 @@ def test_inline_send_of_a_job_that_dies_exits_with_1(
 
 def test_inline_send_tells_each_retry(seeded: dict[str, str]) -> None:
     """A job that is tried again is followed over its attempts."""
-    with serve() as provider:
-        settings = seeded | {"JOBS_PROVIDER_URL": provider.url}
-        flaky = succeed("send", "ask_provider", "flaky-1", settings=settings)
-        broken = jobsctl("send", "ask_provider", "broken-1", settings=settings)
-    assert "attempt 1 failed (transient: the provider answers 500 Internal Server Error), again in" in flaky
-    assert "attempt 2 failed (transient: the provider answers 503 Service Unavailable), again in" in flaky
+    with serve_model() as server:
+        settings = seeded | {"JOBS_LLM_URL": server.url}
+        server.answers = [Answer(500), Answer(503), said("a summary")]
+        flaky = succeed("send", "summarize_chat", "chat-1", settings=settings)
+        server.answers = [Answer(500)]
+        broken = jobsctl("send", "summarize_chat", "chat-2", settings=settings)
+    assert "attempt 1 failed (transient: the model's API answers 500 Internal Server Error), again" in flaky
+    assert "attempt 2 failed (transient: the model's API answers 503 Service Unavailable), again in" in flaky
     assert flaky.splitlines()[-1].endswith("completed on attempt 3")
     assert broken.returncode == 1
     assert "dead letter after attempt 3 (transient" in broken.stdout
@@ -106,7 +107,7 @@ def test_rabbitmq_send_stores_the_job(deployment: Deployment) -> None:
 
 def test_rabbitmq_send_with_a_delay(deployment: Deployment) -> None:
     """A delayed job is in the ladder and not in its queue."""
-    words = ["send", "ask_provider", "p1", "--delay", "1h", "--count", "2"]
+    words = ["send", "summarize_chat", "c1", "--delay", "1h", "--count", "2"]
     assert len(succeed(*words, settings=deployment.environment()).splitlines()) == 2
     waiting = deployment.waiting("llm")
     assert sum(waiting.values()) == 2

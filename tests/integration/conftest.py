@@ -12,4 +12,5 @@ from ..fixtures_database import (  # noqa: F401  # fixtures: pytest finds them h
     sqlite_url,
     store,
 )
+from .application import configure, model, sync_jobs  # noqa: F401  # as above
 from .keyed_jobs import jobs, kind, postgresql_jobs, sqlite_jobs  # noqa: F401  # as above

@@ -83,7 +83,11 @@ def test_missing_env_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         ("JOBS_DATABASE_URL", "mysql://u@h/d", "postgresql+psycopg://"),
         ("JOBS_MANAGEMENT_URL", "localhost:15672", "an http:// or https:// URL"),
         ("JOBS_MANAGEMENT_URL", "http://host:99999", "an http:// or https:// URL"),
-        ("JOBS_PROVIDER_URL", "http://", "an http:// or https:// URL"),
+        ("JOBS_LLM_URL", "http://", "an http:// or https:// URL"),
+        ("JOBS_SMTP_URL", "mail:25", "smtp://user:password@host:port"),
+        ("JOBS_SMTP_URL", "smtp://mail?tls", "smtp://user:password@host:port"),
+        ("JOBS_MAIL_FROM", "The Shop", "name@domain or Name <name@domain>"),
+        ("JOBS_MAIL_FROM", "a@b, c@d", "name@domain or Name <name@domain>"),
         ("JOBS_MAX_RETRIES", "-1", "a whole number from 0 to 1000"),
         ("JOBS_MAX_RETRIES", "three", "a whole number from 0 to 1000"),
         ("JOBS_PAYLOAD_LIMIT", "10", "a whole number of bytes from 1024 to 16777216"),
@@ -112,6 +116,24 @@ def test_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     text = refusal(monkeypatch, JOBS_BROKER_URL="amqp://user:s3cret@host;http://user:s3cret@other")
     assert "s3cret" not in text
     assert "amqp://user:***@host" in text
+
+
+@pytest.mark.parametrize("variables", [{"JOBS_LLM_KEY": "sk secret"}, {"JOBS_LLM_KYE": "sk-secret"}])
+def test_a_key_is_never_shown(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    """A refused key, and one under a misspelt name, are told without their value."""
+    text = refusal(monkeypatch, **variables)
+    assert text.startswith(f"expected {next(iter(variables))} to be ")
+    assert "***" in text
+    assert "secret" not in text
+
+
+def test_a_key_is_not_in_the_settings_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who prints the settings sees that there is a key, not which."""
+    monkeypatch.setenv("JOBS_LLM_KEY", "sk-secret")
+    settings = load(Settings)
+    assert settings.llm_key is not None
+    assert settings.llm_key.get_secret_value() == "sk-secret"
+    assert "secret" not in f"{settings!r} {settings}".replace("SecretStr", "")
 
 
 @pytest.mark.parametrize(

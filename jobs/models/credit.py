@@ -1,29 +1,13 @@
-"""What does the sample domain look like? Accounts pay for what their tasks use.
-
-There are no foreign keys: a charge updates the account's row in the transaction that writes the entry, so
-the row is there; a foreign key would look it up and lock it a second time for each charge.
-"""
+"""Accounts pay for what their tasks use."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, DateTime, MetaData, Text, func
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import BigInteger, CheckConstraint, DateTime, Text, func
+from sqlalchemy.orm import Mapped, mapped_column
 
-
-class Base(DeclarativeBase):
-    """Base of the application's tables."""
-
-    # Named constraints: a later migration can drop what it can name.
-    metadata = MetaData(
-        naming_convention={
-            "pk": "pk_%(table_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        }
-    )
+from .base import Base
 
 
 class Account(Base):

@@ -1,0 +1,101 @@
+"""What does a language model make of a text? Asked over an OpenAI-compatible HTTP API."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any, Final
+
+import httpx
+from dramatiq.errors import Retry
+
+from middleware import Invalid
+
+from .settings import get_settings
+
+_NOT_NOW: Final = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_EARLY, httpx.codes.TOO_MANY_REQUESTS)
+_SHOWN: Final = 200
+"""Characters kept of a reply that is no answer."""
+
+
+def complete(instructions: str, material: str) -> str:
+    """Return the model's answer.
+
+    Parameters:
+        instructions: what to do, the system message.
+        material: what to do it with, the user message.
+
+    Raises:
+        Retry: the API throttles (429) or fails (5xx): again when its Retry-After says, or with backoff.
+        Invalid: it refuses the request (another 4xx).
+        ValueError: its reply is not what it documents.
+        httpx.TransportError: it is not reached, or not in time.
+    """
+    messages = [{"role": "system", "content": instructions}, {"role": "user", "content": material}]
+    request = {"model": get_settings().llm_model, "messages": messages}
+    reply = _client().post("chat/completions", json=request)
+    answer = f"the model's API answers {reply.status_code} {reply.reason_phrase}"
+    if reply.is_server_error or reply.status_code in _NOT_NOW:
+        raise Retry(answer, delay=_retry_after_ms(reply.headers.get("retry-after")))
+    if reply.is_client_error:
+        raise Invalid(f"{answer}: {_shown(reply)}")
+    return _content(reply)
+
+
+@cache
+def _client() -> httpx.Client:
+    """Return the process's one client: it keeps connections and is safe to share between threads."""
+    settings = get_settings()
+    timeout = httpx.Timeout(settings.llm_timeout.total_seconds())
+    timeout.connect = settings.llm_connect_timeout.total_seconds()
+    key = settings.llm_key
+    headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+    return httpx.Client(base_url=settings.llm_url or "", headers=headers, timeout=timeout)
+
+
+def _content(reply: httpx.Response) -> str:
+    """Return the answer's text.
+
+    Source: https://platform.openai.com/docs/api-reference/chat/object
+    """
+    try:
+        content: Any = reply.json()["choices"][0]["message"]["content"]
+    except (ValueError, LookupError, TypeError):
+        content = None
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError(
+            'expected the model\'s API to answer {"choices": [{"message": {"content": "a text"}}]}, '
+            f"got: {reply.status_code} {_shown(reply)!r}; does JOBS_LLM_URL name an OpenAI-compatible API?"
+        )
+    return content.strip()
+
+
+def _shown(reply: httpx.Response) -> str:
+    """Return the reply's beginning; an API that refuses a key may quote it."""
+    key = get_settings().llm_key
+    text = reply.text if key is None else reply.text.replace(key.get_secret_value(), "***")
+    return text[:_SHOWN]
+
+
+def _retry_after_ms(header: str | None) -> int | None:
+    """Return what Retry-After asks for, seconds or a date, in milliseconds; None if it says nothing.
+
+    Source: RFC 9110, section 10.2.3.
+    """
+    if header is None:
+        return None
+    try:
+        wait = timedelta(seconds=int(header))
+    except (ValueError, OverflowError):
+        wait = _until(header)
+    longest = get_settings().max_delay
+    return int(min(wait, longest) / timedelta(milliseconds=1)) if wait > timedelta(0) else None
+
+
+def _until(date: str) -> timedelta:
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return timedelta(0)
+    return moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)

@@ -1,0 +1,152 @@
+"""How is an email handed to a mail server, and what does the server's answer mean?
+
+What the server says of the email is the email's matter: 5xx is final, 4xx is worth another attempt. What it
+says before it has heard of one (greeting, TLS, password), and every break of the connection, is no fault of
+the email's and is tried again.
+"""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from functools import cache
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from dramatiq.errors import Retry
+
+from middleware import Invalid
+
+_PORTS: Final = {"smtp": 25, "starttls": 587, "smtps": 465}
+_SHOWN: Final = 200
+"""Characters kept of what the server says."""
+_LOGIN: Final = {530, 534, 535, 538}
+"""Answers that ask for another login, whenever they come. Source: RFC 4954, section 6."""
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """A mail server and how to talk to it.
+
+    Attributes:
+        host: its name or address.
+        port: where it listens.
+        security: `smtp` (none), `starttls` or `smtps`.
+        user: who logs in; empty for nobody.
+        password: the user's.
+    """
+
+    host: str
+    port: int
+    security: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+
+def read_server(url: str) -> MailServer:
+    """Return the server that a URL names.
+
+    Raises:
+        ValueError: it is no such URL.
+
+    >>> read_server("smtp://me:p%40ss@mail.example.com?starttls")
+    MailServer(host='mail.example.com', port=587, security='starttls', user='me')
+    """
+    parts = urlsplit(url)
+    is_known = (parts.scheme, parts.query) in (("smtp", ""), ("smtp", "starttls"), ("smtps", ""))
+    if not is_known or not parts.hostname or parts.path.strip("/") or parts.fragment or parts.port == 0:
+        raise ValueError("another scheme, no host, or more than that")
+    if (parts.username is None) != (parts.password is None):
+        raise ValueError("a user without a password")
+    security = parts.query or parts.scheme
+    port = _PORTS[security] if parts.port is None else parts.port
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return MailServer(parts.hostname, port, security, user, password)
+
+
+def deliver(email: EmailMessage, server: MailServer, *, timeout_seconds: float) -> None:
+    """Return when the server has accepted an email for all its recipients; one connection for each email.
+
+    Parameters:
+        email: with From and To.
+        server: who takes it.
+        timeout_seconds: for each answer of the server.
+
+    Raises:
+        Retry: not now: 4xx, a broken connection, or a session that does not come about.
+        Invalid: never: 5xx, or an address that this server cannot take.
+    """
+    with _session(server, timeout_seconds) as connection:
+        try:
+            connection.send_message(email)
+        except smtplib.SMTPRecipientsRefused as refused:
+            raise _meaning(*next(iter(refused.recipients.values()))) from refused
+        except smtplib.SMTPResponseException as refused:  # the sender or the text
+            raise _meaning(refused.smtp_code, refused.smtp_error) from refused
+        except smtplib.SMTPNotSupportedError as refused:
+            raise Invalid(f"the mail server takes no such address: {refused}") from refused
+        except OSError as error:
+            raise _broken(error) from error
+
+
+@contextmanager
+def _session(server: MailServer, timeout_seconds: float) -> Iterator[smtplib.SMTP]:
+    """Yield a connection that is encrypted and logged in as the URL asks."""
+    connection = None
+    try:
+        connection = _connect(server, timeout_seconds)
+        if server.security == "starttls":
+            connection.starttls(context=ssl.create_default_context())
+        if server.user:
+            connection.login(server.user, server.password)
+        connection.ehlo_or_helo_if_needed()
+    except OSError as error:  # all of smtplib's errors are
+        if connection is not None:
+            connection.close()
+        raise _broken(error) from error
+    try:
+        yield connection
+        # The answer does not matter any more: an email that was accepted must not fail, and be sent again,
+        # because a goodbye went wrong.
+        with suppress(OSError):
+            connection.putcmd("QUIT")
+    finally:
+        connection.close()
+
+
+def _connect(server: MailServer, timeout_seconds: float) -> smtplib.SMTP:
+    address, name = (server.host, server.port), _own_name()
+    if server.security != "smtps":
+        return smtplib.SMTP(*address, local_hostname=name, timeout=timeout_seconds)
+    context = ssl.create_default_context()
+    return smtplib.SMTP_SSL(*address, local_hostname=name, timeout=timeout_seconds, context=context)
+
+
+@cache
+def _own_name() -> str:
+    """Return what EHLO says; asked once, because smtplib asks the name service for every connection."""
+    name = socket.getfqdn()
+    return name if "." in name else "[127.0.0.1]"
+
+
+def _meaning(code: int, text: bytes | str) -> Exception:
+    """Return what an answer about the email means for its job."""
+    answer = f"the mail server answers {_shown(code, text)}"
+    is_final = 500 <= code <= 599 and code not in _LOGIN
+    return Invalid(answer) if is_final else Retry(answer)
+
+
+def _broken(error: OSError) -> Retry:
+    if isinstance(error, smtplib.SMTPResponseException):
+        return Retry(f"the mail server answers {_shown(error.smtp_code, error.smtp_error)}")
+    return Retry(f"the mail server is not reached: {type(error).__name__}: {error}"[:_SHOWN])
+
+
+def _shown(code: int, text: bytes | str) -> str:
+    words = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return f"{code} {' '.join(words.split())}"[:_SHOWN]

@@ -1,0 +1,144 @@
+"""Does the index hold each resource's newest version, in whatever order its jobs come?"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from dramatiq import Actor
+from sqlalchemy import text
+
+from jobs import full_text, index_resource
+from jobs.full_text import Found, search, write_entry
+from middleware import Store
+from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
+
+from .application import redeclare
+from .keyed_jobs import KeyedJobs, keys, rows
+
+
+@pytest.fixture
+def actor(sync_jobs: KeyedJobs, monkeypatch: pytest.MonkeyPatch) -> Actor[..., Any]:
+    """The actor, and the search, on the test's database."""
+    monkeypatch.setattr(full_text, "store", sync_jobs.store)
+    return redeclare(sync_jobs, index_resource)
+
+
+def put(store: Store, version: int, body: str, *, resource: str = "r", title: str = "Title") -> None:
+    """Bring a resource to a version, as the product does."""
+    values = {"id": resource, "version": version, "title": title, "body": body}
+    with store.engine.begin() as connection:
+        connection.execute(text("DELETE FROM resources WHERE id = :id"), values)
+        connection.execute(
+            text("INSERT INTO resources (id, version, title, body) VALUES (:id, :version, :title, :body)"),
+            values,
+        )
+
+
+def found(words: str) -> list[tuple[str, int]]:
+    """Return what a search finds."""
+    return [(each.resource_id, each.version) for each in search(words)]
+
+
+def test_a_resource_is_found_by_what_it_says(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """Title and body are searched, in lower case; all words have to be there; the key names the version."""
+    put(sync_jobs.store, 1, "How to install a Café", title="Guide")
+    assert sync_jobs.run(actor, "r", 1).outcome is COMPLETED
+    assert search("INSTALL guide") == [Found("r", 1)]
+    assert found("café") == [("r", 1)]
+    assert found("cafe") == found("install nothing") == []
+    assert keys(sync_jobs.store) == ["resource:r:v1"]
+    assert sync_jobs.run(actor, "r", 1).outcome is DUPLICATE
+
+
+@pytest.mark.parametrize(
+    "words", ["", "  ", '"', "guide OR", "guide AND NOT x", "body:guide", "-guide*", "!!!"]
+)
+def test_nothing_in_a_search_is_an_operator(sync_jobs: KeyedJobs, actor: Actor[..., Any], words: str) -> None:
+    """Whatever somebody types is searched for as words, and never an error."""
+    put(sync_jobs.store, 1, "Nothing of the kind.")
+    sync_jobs.run(actor, "r", 1)
+    assert found(words) == []
+
+
+def test_the_best_comes_first(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """A resource that says a word more often stands before one that says it once."""
+    for resource, body in (("a", "printer and much else beside"), ("b", "printer printer printer and else")):
+        put(sync_jobs.store, 1, body, resource=resource)
+        sync_jobs.run(actor, resource, 1)
+    assert [resource for resource, _ in found("printer")] == ["b", "a"]
+    assert len(search("printer", limit=1)) == 1
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([1, 2, 3])), ids=str)
+def test_jobs_in_any_order_leave_the_newest_version(
+    sync_jobs: KeyedJobs, actor: Actor[..., Any], order: tuple[int, ...]
+) -> None:
+    """Jobs of older versions that come late do nothing; what only those said is not found."""
+    put(sync_jobs.store, 3, "third")
+    for version in order:
+        assert sync_jobs.run(actor, "r", version).outcome is COMPLETED
+    assert found("third") == [("r", 3)]
+    assert rows(sync_jobs.store.engine, "SELECT version FROM resource_index") == [3]
+
+
+def test_a_new_version_replaces_the_old_ones_words(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """After an update its words are found and the old ones are not."""
+    for version, body in ((1, "first"), (2, "second")):
+        put(sync_jobs.store, version, body)
+        sync_jobs.run(actor, "r", version)
+    assert (found("first"), found("second")) == ([], [("r", 2)])
+
+
+def test_an_older_version_never_overwrites_a_newer_entry(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that read the resource before an update, and writes after it, changes nothing."""
+    monkeypatch.setattr(full_text, "store", store)
+    for version, body in ((2, "second"), (1, "first")):  # as it looked to the newer and to the older job
+        put(store, version, body)
+        with store.engine.begin() as connection:
+            write_entry(connection, "r")
+    assert (found("first"), found("second")) == ([], [("r", 2)])
+
+
+def test_a_version_that_is_not_there_yet_is_retried(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """A job that overtakes the commit it was sent for comes again, and its key is not spent."""
+    put(sync_jobs.store, 1, "first")
+    outcome = sync_jobs.run(actor, "r", 2).outcome
+    assert isinstance(outcome, Dead)  # no retries on this broker
+    assert (outcome.kind, str(outcome.error)) == ("transient", "resource 'r' is at version 1, not yet at 2")
+    assert (keys(sync_jobs.store), found("first")) == ([], [])
+
+
+def test_a_missing_resource_is_invalid(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """A resource that is not there is never retried."""
+    outcome = sync_jobs.run(actor, "x", 1).outcome
+    assert isinstance(outcome, Dead)
+    assert (outcome.kind, str(outcome.error)) == ("invalid", "expected a resource 'x', got: none")
+
+
+def test_a_resource_beyond_the_indexs_limit_is_invalid(postgresql: Store) -> None:
+    """A text of more words than a tsvector holds, 1 MB, would fail however often it is tried."""
+    jobs = KeyedJobs(postgresql, "def")
+    put(postgresql, 1, " ".join(f"word{number}" for number in range(150_000)))
+    outcome = jobs.run(redeclare(jobs, index_resource), "r", 1).outcome
+    jobs.close()
+    assert isinstance(outcome, Dead)
+    assert outcome.kind == "invalid"
+    assert "resource 'r' is too long to be indexed" in str(outcome.error)
+
+
+def test_the_index_survives_a_vacuum(sqlite: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite may renumber rows that have no number of their own; these have one."""
+    monkeypatch.setattr(full_text, "store", sqlite)
+    for resource in ("a", "b", "c"):
+        put(sqlite, 1, f"only {resource}word", resource=resource)
+        with sqlite.engine.begin() as connection:
+            write_entry(connection, resource)
+    with sqlite.engine.begin() as connection:
+        connection.execute(text("DELETE FROM resource_index WHERE resource_id = 'a'"))
+    with sqlite.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM")
+    assert (found("aword"), found("bword"), found("cword")) == ([], [("b", 1)], [("c", 1)])

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from jobs.chat_model import _retry_after_ms
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_ms"),
+    [
+        (None, None),
+        ("0", None),
+        ("-5", None),
+        ("7", 7000),
+        ("soon", None),
+        ("99999999999999999999", None),
+        ("31536000", 30 * 24 * 3600 * 1000),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after_is_read_with_caution(header: str | None, wait_ms: int | None) -> None:
+    """Retry-After counts if it names a time to come, up to the longest delay that can be sent."""
+    assert _retry_after_ms(header) == wait_ms
+
+
+def test_retry_after_may_be_a_date() -> None:
+    """A date is turned into the time until then."""
+    wait_ms = _retry_after_ms(format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True))
+    assert wait_ms is not None
+    assert 85_000 < wait_ms <= 90_000
