@@ -12,8 +12,9 @@ from typing import Final
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _SECONDS: Final = 60
+# Both of RabbitMQ 3.10; on 4.x they are 0.6 and 16 MiB, but any value far above what tests use will do.
 _DEFAULT_WATERMARK: Final = "0.4"
-_DEFAULT_MESSAGE_SIZE: Final = 134217728  # of RabbitMQ 3.10; any value far above a test's messages will do
+_DEFAULT_MESSAGE_SIZE: Final = 134217728
 
 
 class Control:
@@ -60,7 +61,7 @@ class Control:
             self._set_max_message_size(_DEFAULT_MESSAGE_SIZE)
 
     def _set_max_message_size(self, size: int) -> None:
-        # RabbitMQ 3.10 reads the one when a channel opens, 4.x the other at each publish.
+        # Where RabbitMQ 3.10 and 4.x read it, see `middleware/transport/versions.py`.
         self.rabbitmqctl(
             "eval",
             f"application:set_env(rabbit, max_message_size, {size}), "

@@ -44,8 +44,10 @@ Sending
         kit     sends 64 KiB of arguments at most, unless JOBS_PAYLOAD_LIMIT says otherwise
         source  https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/4.0.1.md
     The refusal of a larger one
-        3.10    "message size N larger than max size M", by the limit that held when the channel opened
-        4.x     "message size N is larger than configured max size M", by the limit that holds now (seen)
+        3.10    "message size N larger than max size M", by the setting `max_message_size` as it was when the
+                channel opened
+        4.x     "message size N is larger than configured max size M", by the persistent term of that name
+                as it is now
         kit     reads both with TOO_LARGE
         source  check_msg_size in
                 https://github.com/rabbitmq/rabbitmq-server/blob/v4.0.5/deps/rabbit/src/rabbit_channel.erl
