@@ -11,7 +11,7 @@ UV_VERSION = 0.13.9
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rabbitmq4 lint format bench services services-stop services-clean \
+.PHONY: help demo test test-long test-rabbitmq4 lint format bench profile services services-stop services-clean \
 	rabbitmqctl lock can-test can-test-rabbitmq4 venv venv-dev venv-bench
 
 help: ## list the commands
@@ -42,6 +42,9 @@ format: venv-dev ## let ruff rewrite what it can
 bench: venv-bench ## measure beside stock Dramatiq and other rivals; ARGS='--only send,noop --runs 5'
 	@$(PYTHON) -m deploy.rivals
 	@$(SERVICES) --instance bench run .venv-bench/bin/python -m tests.bench $(ARGS)
+
+profile: venv-bench ## where the time of a no-op job and of a charge goes, by layer; ARGS='charge --seconds 10'
+	@$(SERVICES) --instance bench run .venv-bench/bin/python -m tests.bench.profile $(ARGS)
 
 services: venv ## start RabbitMQ and PostgreSQL to play with, and write .env
 	@$(SERVICES) start --env-file .env

@@ -25,14 +25,20 @@ def bodies(queue: str, actor: str, number: int) -> Iterable[bytes]:
 
 def fill(url: str, queue: str, jobs: Iterable[bytes]) -> None:
     """Publish jobs without confirms, and return when the broker counts all of them."""
-    waiting = ready(url, queue) or 0
+    waiting = (ready(url, queue) or 0) + publish(url, queue, jobs)
+    wait_for(lambda: (ready(url, queue) or 0) >= waiting or None, f"{waiting} jobs in {queue!r}")
+
+
+def publish(url: str, queue: str, jobs: Iterable[bytes]) -> int:
+    """Publish jobs without confirms, and return how many there were."""
+    number = 0
     with pika.BlockingConnection(pika.URLParameters(url)) as connection:
         channel = connection.channel()
         properties = pika.BasicProperties(delivery_mode=_PERSISTENT)
         for body in jobs:
             channel.basic_publish("", queue, body, properties)
-            waiting += 1
-    wait_for(lambda: (ready(url, queue) or 0) >= waiting or None, f"{waiting} jobs in {queue!r}")
+            number += 1
+    return number
 
 
 def ready(url: str, queue: str) -> int | None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tests.bench import noop, sending
+from tests.bench import backlog, charge, connections, delays, ledger_cost, noop, observing, sending
 from tests.bench.row import Row
 
 ROWS: Final[Sequence[Row]] = (
     *sending.ROWS,
     noop.ROW,
+    charge.ROW,
+    ledger_cost.ROW,
+    observing.ROW,
+    *delays.ROWS,
+    connections.ROW,
+    backlog.ROW,
 )
