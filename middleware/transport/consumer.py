@@ -254,7 +254,7 @@ class QueueConsumer(Consumer):
             log.error("consumer.acknowledgement_timed_out", queue=self._queue.name, reason=str(closed))
 
     def _on_cancelled(self, link: ChannelLink) -> None:
-        """The queue is gone or moved, or a delivery was held too long (4.3): begin again with a new channel."""
+        """The queue is gone, or (4.3) a delivery was held too long: begin again with a new channel."""
         link.alive = False
 
     def _lose(self, reason: str) -> None:
