@@ -36,6 +36,8 @@ class Proxy:
         """How many connections were passed on."""
         self.refused = 0
         """How many connections were closed at once."""
+        self.pieces = 0
+        """In how many pieces the clients' bytes came."""
         self._closing = threading.Event()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
@@ -92,6 +94,7 @@ class Proxy:
                     data = source.recv(_CHUNK)
                     if not data:
                         return
+                    self.pieces += source is client
                     (server if source is client else client).sendall(data)
                 if len(open_ways) < len(sources) and self._is_dropped(client):
                     return

@@ -24,12 +24,12 @@ class ChannelLink:
     because the broker has put its deliveries back and a new channel counts its tags from 1 again.
 
     Parameters:
-        nudge: wakes the consumer's thread.
+        nudge: told how many settled deliveries wait here, after each.
     """
 
     __slots__ = ("_nudge", "_open", "_settled", "alive")
 
-    def __init__(self, nudge: Callable[[], None]) -> None:
+    def __init__(self, nudge: Callable[[int], None]) -> None:
         self.alive = True
         self._nudge = nudge
         self._open: OrderedDict[int, None] = OrderedDict()
@@ -52,14 +52,14 @@ class ChannelLink:
     def _settle(self, what: int, tag: int) -> None:
         if self.alive:
             self._settled.append((what, tag))
-            self._nudge()
+            self._nudge(len(self._settled))
 
     # --- the consumer's thread ---
 
     @property
-    def has_settled(self) -> bool:
-        """Whether something waits to be sent."""
-        return bool(self._settled)
+    def settled(self) -> int:
+        """How many settled deliveries wait to be sent."""
+        return len(self._settled)
 
     def delivered(self, tag: int) -> None:
         """Note that the broker delivered under this tag."""

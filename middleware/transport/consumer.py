@@ -20,6 +20,7 @@ from ..logs import get_logger
 from .acknowledgements import ChannelLink
 from .declare import declare
 from .delivery import Delivery
+from .gathering import Gathering
 from .incoming import incoming
 from .queues import Queue
 from .reconnect import Reconnect
@@ -73,7 +74,9 @@ class QueueConsumer(Consumer):
         self._link: ChannelLink | None = None
         self._watch: QueueWatch | None = None
         self._buffer: deque[Delivery] = deque()
+        self._gathering = Gathering(queue.prefetch)
         self._polling = False
+        self._wakes_at = 1
         self._draining = False
         self._cancelled = False
         self._not_before = 0.0
@@ -109,7 +112,7 @@ class QueueConsumer(Consumer):
     def drain(self) -> None:
         """Take no more deliveries; those that are not handed out yet go back. Safe from any thread."""
         self._draining = True
-        self._nudge()
+        self._wake()
 
     def close(self) -> None:
         """Send what is settled and close the connection; the broker puts back the rest."""
@@ -129,7 +132,12 @@ class QueueConsumer(Consumer):
         self._drop("closed")
         wire.close()
 
-    def _nudge(self) -> None:
+    def _nudge(self, settled: int) -> None:
+        """Wake the consumer's thread if so many settled deliveries are not to wait."""
+        if settled >= self._wakes_at:
+            self._wake()
+
+    def _wake(self) -> None:
         """Wake the consumer's thread if it waits for the socket."""
         if self._polling:
             self._polling = False
@@ -169,18 +177,14 @@ class QueueConsumer(Consumer):
         self._channel, self._link = channel, link
         self._cancelled = self._draining
         if not self._draining:
-            tag = self._consumer_tag()
             wire.call(
                 lambda done: channel.basic_consume(
-                    self._queue.name, self._on_message, consumer_tag=tag, callback=done
+                    self._queue.name, self._on_message, consumer_tag=self._name, callback=done
                 ),
                 channel,
             )
             self._watch = QueueWatch(wire, self._topology)
         self._reconnect.succeeded(wire.address)
-
-    def _consumer_tag(self) -> str:
-        return self._name
 
     def _round(self, seconds: float) -> None:
         """Send what is settled, then wait for the socket, a settled delivery or the time."""
@@ -190,12 +194,10 @@ class QueueConsumer(Consumer):
         try:
             if self._draining and not self._cancelled:
                 self._cancel(wire)
-            self._flush(link)
+            self._flush_when_due(link)
             self._check_drift()
-            self._polling = True
-            wire.pump(0 if link.has_settled or (self._draining and not self._cancelled) else seconds)
-            self._polling = False
-            self._flush(link)
+            self._wait(wire, link, 0 if self._draining and not self._cancelled else seconds)
+            self._flush_when_due(link)
         except (pika.exceptions.AMQPError, WireError, OSError) as error:
             self._lose(repr(error))
             return
@@ -211,9 +213,24 @@ class QueueConsumer(Consumer):
             self._fatal(str(watch.drift))
         watch.ask_when_due()
 
+    def _wait(self, wire: Wire, link: ChannelLink, seconds: float) -> None:
+        # The first settled delivery ends the wait; those after it join that one until there are enough.
+        self._wakes_at = self._gathering.enough if link.settled else 1
+        self._polling = True
+        wire.pump(min(seconds, self._seconds_left(link)))
+        self._polling = False
+
+    def _seconds_left(self, link: ChannelLink) -> float:
+        return 0.0 if self._draining else self._gathering.seconds_left(link.settled, time.monotonic())
+
+    def _flush_when_due(self, link: ChannelLink) -> None:
+        if self._seconds_left(link) == 0.0:
+            self._flush(link)
+
     def _flush(self, link: ChannelLink) -> None:
         channel = self._channel
-        if channel is not None and link.alive and link.has_settled:
+        if channel is not None and link.alive and link.settled:
+            self._gathering.sent(time.monotonic())
             link.send(channel)
 
     def _on_message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
@@ -242,7 +259,7 @@ class QueueConsumer(Consumer):
         channel = self._channel
         if channel is not None and channel.is_open:
             self._cancelled = True
-            channel.basic_cancel(self._consumer_tag())
+            channel.basic_cancel(self._name)
         while self._buffer:
             delivery = self._buffer.popleft()
             delivery.link.requeue(delivery.tag)
@@ -254,7 +271,7 @@ class QueueConsumer(Consumer):
             log.error("consumer.acknowledgement_timed_out", queue=self._queue.name, reason=str(closed))
 
     def _on_cancelled(self, link: ChannelLink) -> None:
-        """The queue is gone, or (4.3) a delivery was held too long: begin again with a new channel."""
+        """The queue was deleted or moved: begin again with a new channel."""
         link.alive = False
 
     def _lose(self, reason: str) -> None:

@@ -22,6 +22,7 @@ from pika.adapters.select_connection import IOLoop
 from pika.channel import Channel
 
 from ..errors import ConfigurationError, JobsError
+from .bundling import BundlingConnection
 from .headers import tolerate_timestamps
 
 HEARTBEAT_SECONDS: Final = 30
@@ -136,7 +137,7 @@ class Wire:
         self._failure = None
         self.ioloop = IOLoop()
         self.ioloop.activate_poller()
-        self._connection = pika.SelectConnection(
+        self._connection = BundlingConnection(
             node,
             on_open_callback=self._on_open,
             on_open_error_callback=self._on_closed,
@@ -187,6 +188,7 @@ class Wire:
         Parameters:
             seconds: wait at most so long for something to happen; None waits for the next timer.
         """
+        self._connection.flush()
         if seconds is None:
             self.ioloop.poll()
             self.ioloop.process_timeouts()

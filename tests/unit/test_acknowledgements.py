@@ -43,7 +43,7 @@ class Broker:
 
 def a_link(deliveries: int) -> tuple[ChannelLink, Any]:  # Any: a channel as far as the link needs one
     """Return a link and its broker with so many open deliveries."""
-    link, broker = ChannelLink(lambda: None), Broker()
+    link, broker = ChannelLink(lambda settled: None), Broker()
     for tag in range(1, deliveries + 1):
         broker.deliver(tag)
         link.delivered(tag)
@@ -100,12 +100,12 @@ def test_a_slow_job_does_not_hold_up_acknowledgements() -> None:
 @pytest.mark.parametrize("settle", ["ack", "requeue", "reject"])
 def test_a_dead_link_says_nothing(settle: str) -> None:
     """What is said after the channel went is dropped: its tags mean other deliveries by then."""
-    nudged: list[bool] = []
-    link = ChannelLink(lambda: nudged.append(True))
+    nudged: list[int] = []
+    link = ChannelLink(nudged.append)
     link.delivered(1)
     link.alive = False
     getattr(link, settle)(1)
-    assert not link.has_settled
+    assert not link.settled
     assert not nudged
 
 
@@ -119,11 +119,12 @@ def test_settling_twice_counts_once() -> None:
     assert broker.settled == {1: "acked"}
 
 
-def test_the_consumers_thread_is_woken() -> None:
-    """Each settled delivery nudges the thread that sends."""
-    nudged: list[bool] = []
-    link = ChannelLink(lambda: nudged.append(True))
-    link.delivered(1)
-    link.ack(1)
-    assert nudged == [True]
-    assert link.has_settled
+def test_the_consumers_thread_is_told() -> None:
+    """Each settled delivery tells the thread that sends how many wait."""
+    nudged: list[int] = []
+    link = ChannelLink(nudged.append)
+    for tag in (1, 2):
+        link.delivered(tag)
+        link.ack(tag)
+    assert nudged == [1, 2]
+    assert link.settled == 2
