@@ -221,7 +221,9 @@ class QueueConsumer(Consumer):
         self._polling = False
 
     def _seconds_left(self, link: ChannelLink) -> float:
-        return 0.0 if self._draining else self._gathering.seconds_left(link.settled, time.monotonic())
+        if self._draining and link.settled:
+            return 0.0  # nothing follows that it could wait for
+        return self._gathering.seconds_left(link.settled, time.monotonic())
 
     def _flush_when_due(self, link: ChannelLink) -> None:
         if self._seconds_left(link) == 0.0:
@@ -271,7 +273,7 @@ class QueueConsumer(Consumer):
             log.error("consumer.acknowledgement_timed_out", queue=self._queue.name, reason=str(closed))
 
     def _on_cancelled(self, link: ChannelLink) -> None:
-        """The queue was deleted or moved: begin again with a new channel."""
+        """The queue is gone, or (4.3) a delivery was held too long: begin again with a new channel."""
         link.alive = False
 
     def _lose(self, reason: str) -> None:
