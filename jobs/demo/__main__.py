@@ -1,7 +1,7 @@
 """`python -m jobs.demo`: prepare a place of its own, run the demonstration there, leave nothing behind.
 
-The provider answers in this process, the jobs run in a second one: importing `jobs` has read the settings
-of whoever calls, and the demonstration has its own.
+Provider and mail server answer in this process, the jobs run in a second one: importing `jobs` has read the
+settings of whoever calls, and the demonstration has its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from .mail_server import serve_mail
 from .provider import serve
 from .sabotage import NONE, SABOTAGES
 
@@ -27,11 +28,15 @@ def main() -> int:
     options = parser.parse_args()
     # Sent by whoever stops this: leave through the `with` blocks, which clean up.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    with tempfile.TemporaryDirectory(prefix="jobs-demo-") as folder, serve() as provider:
+    with (
+        tempfile.TemporaryDirectory(prefix="jobs-demo-") as folder,
+        serve() as provider,
+        serve_mail(journal := Path(folder, "mail.jsonl")) as mail_url,
+    ):
         database = Path(folder, "demo.sqlite3")
         extent = [f"--scale={options.scale}", f"--sabotage={options.sabotage}"]
-        command = [sys.executable, "-m", "jobs.demo.run", str(database), *extent]
-        return _call(command, _environment(database, provider.url))
+        command = [sys.executable, "-m", "jobs.demo.run", str(database), str(journal), *extent]
+        return _call(command, _environment(database, provider.url, mail_url))
 
 
 def _call(command: list[str], environment: dict[str, str]) -> int:
@@ -45,14 +50,15 @@ def _call(command: list[str], environment: dict[str, str]) -> int:
             process.terminate()  # nothing if it has ended
 
 
-def _environment(database: Path, provider_url: str) -> dict[str, str]:
+def _environment(database: Path, provider_url: str, mail_url: str) -> dict[str, str]:
     """Return this process's environment with the demonstration's settings and no others."""
     foreign = {name: value for name, value in os.environ.items() if not name.startswith("JOBS_")}
     return foreign | {
         "JOBS_ENV_FILE": "",
         "JOBS_BROKER_URL": "inline://",
         "JOBS_DATABASE_URL": f"sqlite:///{database}",
-        "JOBS_PROVIDER_URL": provider_url,
+        "JOBS_LLM_URL": provider_url,
+        "JOBS_SMTP_URL": mail_url,
         # Short waits: retries are to be seen, not to be waited for.
         "JOBS_MAX_RETRIES": "4",
         "JOBS_MIN_BACKOFF": "100ms",

@@ -22,23 +22,28 @@ class Observed:
 
     Attributes:
         ended: jobs that reached their end.
-        endings: name of the outcome → deliveries.
+        endings: actor and name of the outcome → deliveries.
         retries: queue, error kind and cause → retries.
         left: queue → jobs still in it after the run.
     """
 
     ended: int = 0
-    endings: Counter[str] = field(default_factory=Counter)
+    endings: Counter[tuple[str, str]] = field(default_factory=Counter)
     retries: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     left: dict[str, int] = field(default_factory=dict)
 
     def note(self, delivery: Delivery, outcome: Outcome) -> None:
         """Count one delivery."""
-        self.endings[outcome.name] += 1
+        self.endings[delivery.actor_name, outcome.name] += 1
         if isinstance(outcome, Retry):
             self.retries[delivery.queue_name, outcome.kind, cause(outcome.error)] += 1
         if not isinstance(outcome, UNFINISHED):
             self.ended += 1
+
+    def duplicates(self) -> Counter[str]:
+        """Return how many duplicates each actor was spared."""
+        found = {actor: times for (actor, name), times in self.endings.items() if name == "duplicate"}
+        return Counter(found)
 
     def retries_on(self, queue: str) -> int:
         """Return how many retries a queue's jobs took."""
@@ -62,6 +67,11 @@ class Letter:
     attempts: int
     history: tuple[dict[str, Any], ...]
 
+    @property
+    def actor(self) -> str:
+        """The actor's name."""
+        return self.job.partition(" ")[0]
+
     @classmethod
     def read(cls, letter: DeadLetter) -> Letter:
         """Read the message's body and the headers that the failure left."""
@@ -69,7 +79,7 @@ class Letter:
         history = tuple(json.loads(letter.headers.get(HISTORY, "[]")))
         return cls(
             queue=letter.queue,
-            job=f"{message['actor_name']} {':'.join(message['args'])}",
+            job=f"{message['actor_name']} {':'.join(str(each) for each in message['args'])}",
             kind=letter.headers.get(KIND, ""),
             reason=letter.headers.get(REASON) or (history[-1]["message"] if history else ""),
             attempts=letter.headers.get(ATTEMPT, 0),

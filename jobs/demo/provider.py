@@ -1,11 +1,12 @@
-"""A model provider that fails and throttles, on this machine, and remembers what it answered.
+"""An OpenAI-compatible API that fails and throttles, on this machine, and remembers what it answered.
 
-What a prompt meets is written in its id, `<temper>-<number>`; the tempers are listed in `SCRIPTS`.
+What a chat meets is written in its id, `<temper>-<number>`; the tempers are listed in `SCRIPTS`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -24,18 +25,25 @@ SCRIPTS: Final = {
     "refused": (422,),
     "broken": (500,),
 }
-"""The answers a prompt gets, call by call; the last one is repeated."""
+"""The answers a chat gets, call by call; the last one is repeated."""
 RETRY_AFTER: Final = 1
 """Seconds that a throttled caller is asked to wait."""
 
+_CHAT: Final = re.compile(rf"\b(?:{'|'.join(SCRIPTS)})-\d+\b")
 
-def temper_of(prompt_id: str) -> str:
-    """Return what decides about a prompt's answers."""
-    return prompt_id.rpartition("-")[0]
+
+def temper_of(chat_id: str) -> str:
+    """Return what decides about a chat's answers."""
+    return chat_id.rpartition("-")[0]
+
+
+def summary_of(chat_id: str, messages: int) -> str:
+    """Return what this provider says of a chat of so many messages."""
+    return f"{chat_id} has {messages} messages"
 
 
 class Provider(ThreadingHTTPServer):
-    """The server and its tally: for each prompt how often it gave which answer."""
+    """The server and its tally: for each chat how often it gave which answer."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -50,18 +58,18 @@ class Provider(ThreadingHTTPServer):
         """Where it listens: loopback, a free port."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def answer(self, prompt_id: str) -> int:
-        """Return the status of the prompt's next answer and count it."""
-        script = SCRIPTS.get(temper_of(prompt_id), (404,))
+    def answer(self, chat_id: str) -> int:
+        """Return the status of the chat's next answer and count it."""
+        script = SCRIPTS.get(temper_of(chat_id), (404,))
         with self._lock:
-            status = script[min(self._calls[prompt_id].total(), len(script) - 1)]
-            self._calls[prompt_id][status] += 1
+            status = script[min(self._calls[chat_id].total(), len(script) - 1)]
+            self._calls[chat_id][status] += 1
         return status
 
     def tally(self) -> dict[str, dict[int, int]]:
-        """Return prompt → status → number of answers."""
+        """Return chat → status → number of answers."""
         with self._lock:
-            return {prompt: dict(counts) for prompt, counts in self._calls.items()}
+            return {chat: dict(counts) for chat, counts in self._calls.items()}
 
 
 class _Call(BaseHTTPRequestHandler):
@@ -70,12 +78,18 @@ class _Call(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        status = self.server.answer(self.path.removeprefix("/prompts/"))
+        request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        lines = request["messages"][-1]["content"].splitlines()
+        found = _CHAT.search("\n".join(lines))
+        chat = found[0] if found and self.path == "/chat/completions" else self.path
+        status = self.server.answer(chat)
         if status == HANG_UP:
             self.close_connection = True
+        elif status == HTTPStatus.OK:
+            said = {"role": "assistant", "content": summary_of(chat, len(lines))}
+            self._reply(status, {"choices": [{"index": 0, "finish_reason": "stop", "message": said}]})
         else:
-            self._reply(status, {"answer": HTTPStatus(status).phrase})
+            self._reply(status, {"error": {"message": HTTPStatus(status).phrase}})
 
     def do_GET(self) -> None:
         self._reply(200, self.server.tally())

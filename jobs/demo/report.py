@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby
 
@@ -11,41 +11,26 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from .audit import Check
-from .books import Books
 from .evidence import Letter, Observed
-from .workload import Workload
+from .findings import Check, Findings
+from .mail_server import ACCEPTED
 
 
-@dataclass(frozen=True)
-class Figures:
-    """What the report shows.
+def print_report(console: Console, findings: Findings, took: timedelta, checks: list[Check]) -> None:
+    """Print the figures, the checks with their differences, and the verdict.
 
-    Attributes:
-        workload: what was submitted.
-        before: the books before the first job.
-        after: the books after the last one.
-        letters: the dead letters.
-        observed: how the deliveries ended.
+    Parameters:
+        console: where to.
+        findings: what was found.
         took: from the first submission to the last outcome.
+        checks: what the audit made of it.
     """
-
-    workload: Workload
-    before: Books
-    after: Books
-    letters: list[Letter]
-    observed: Observed
-    took: timedelta
-
-
-def print_report(console: Console, figures: Figures, checks: list[Check]) -> None:
-    """Print the figures, the checks with their differences, and the verdict."""
-    for table in (_charges(figures), _retries(figures.observed), _letters(figures.letters)):
+    tables = (_charges(findings), _others(findings), _retries(findings.observed), _letters(findings.letters))
+    for table in tables:
         console.print("", table, sep="\n")
     console.print()
     console.print(_checks(checks))
-    jobs = len(figures.workload.charges()) + len(figures.workload.prompt_ids())
-    seconds = figures.took.total_seconds()
+    jobs, seconds = findings.workload.size(), took.total_seconds()
     console.print(f"{jobs:,} jobs in {seconds:.1f} s, {jobs / seconds:,.0f} jobs/s, in one process on SQLite")
     if any(check.differences for check in checks):
         console.print("[bold red]The books do not balance.[/]")
@@ -53,20 +38,41 @@ def print_report(console: Console, figures: Figures, checks: list[Check]) -> Non
         console.print("[bold green]The books balance.[/]")
 
 
-def _charges(figures: Figures) -> Table:
-    table = _table("Credit charges", "number")
-    workload, before, after = figures.workload, figures.before, figures.after
-    charged = after.charged().total()
-    for text, number in (
+def _charges(findings: Findings) -> Table:
+    before, after = findings.before, findings.after
+    return _figures(
+        "Credit charges",
         ("usages recorded", len(after.usages)),
-        ("charges submitted", len(workload.charges())),
+        ("charges submitted", len(findings.workload.charges())),
         ("charged", len(after.entries)),
-        ("duplicates made harmless", figures.observed.endings["duplicate"]),
-        ("rejected or invalid, see dead letters", sum(each.queue == "critical" for each in figures.letters)),
+        ("duplicates made harmless", findings.observed.duplicates()["charge_credit"]),
+        ("rejected or invalid, see dead letters", findings.died("charge_credit")),
         ("credit before", sum(before.balances.values())),
-        ("− charged", charged),
+        ("− charged", after.charged().total()),
         ("= credit after", sum(after.balances.values())),
-    ):
+    )
+
+
+def _others(findings: Findings) -> Table:
+    workload, duplicates = findings.workload, findings.observed.duplicates()
+    return _figures(
+        "Emails, summaries, index",
+        ("emails submitted", len(workload.email_jobs())),
+        ("accepted by the mail server", sum(each.status == ACCEPTED for each in findings.mail)),
+        ("duplicates never sent", duplicates["send_email"]),
+        ("chats submitted", len(workload.chat_ids())),
+        ("summarised", len(findings.after.summaries)),
+        ("versions of resources submitted", len(workload.index_jobs())),
+        (
+            "resources found at their newest version",
+            len([each for each in findings.after.found.values() if each]),
+        ),
+    )
+
+
+def _figures(title: str, *rows: tuple[str, int]) -> Table:
+    table = _table(title, "number")
+    for text, number in rows:
         table.add_row(text, f"{number:,}")
     return table
 
@@ -74,20 +80,20 @@ def _charges(figures: Figures) -> Table:
 def _retries(observed: Observed) -> Table:
     table = _table("Retries", "kind", "why", "number")
     for (queue, kind, why), times in sorted(observed.retries.items()):
-        table.add_row(queue, kind, why, f"{times:,}")
+        table.add_row(queue, kind, Text(why), f"{times:,}")
     return table
 
 
-def _letters(letters: list[Letter]) -> Table:
+def _letters(letters: Sequence[Letter]) -> Table:
     table = _table("Dead letters", "kind", "reason of one of them", "number")
-    for (queue, kind), group in groupby(sorted(letters, key=_alike), key=_alike):
+    for (queue, kind, _), group in groupby(sorted(letters, key=_alike), key=_alike):
         first, *more = group
-        table.add_row(queue, kind, f"{first.job}: {first.reason}", f"{1 + len(more):,}")
+        table.add_row(queue, kind, Text(f"{first.job}: {first.reason}"), f"{1 + len(more):,}")
     return table
 
 
-def _alike(letter: Letter) -> tuple[str, str]:
-    return letter.queue, letter.kind
+def _alike(letter: Letter) -> tuple[str, str, str]:
+    return letter.queue, letter.kind, letter.actor
 
 
 def _checks(checks: list[Check]) -> Group:

@@ -14,8 +14,11 @@ import dramatiq
 import httpx
 from rich.console import Console
 
-from jobs import ask_provider, charge_credit, store
-from jobs.sample import write_sample
+from jobs import charge_credit, index_resource, send_email, store, summarize_chat
+from jobs.sample.chats import write_chats
+from jobs.sample.credit import write_usages
+from jobs.sample.mail import write_mail
+from jobs.sample.resources import write_resources
 from jobs.settings import get_settings
 from middleware.errors import JobsError
 from middleware.observe import Follower
@@ -25,10 +28,12 @@ from middleware.transport.inline import InlineBroker
 from .audit import audit
 from .books import read_books
 from .evidence import Letter, Observed
+from .findings import Findings
+from .mail_server import read_journal
 from .progress import track
-from .report import Figures, print_report
+from .report import print_report
 from .sabotage import NONE, SABOTAGES, spoil
-from .workload import TASK, UNPAID_TASK, Workload
+from .workload import TASK, UNPAID_TASK, VERSIONS, Workload
 
 PATIENCE: Final = timedelta(seconds=60)
 """How long to wait for the next outcome before the run counts as stuck."""
@@ -37,14 +42,20 @@ _WIDTH: Final = 100
 """Columns of a report that goes to a file."""
 
 
-def run(file: Path, workload: Workload, sabotage: str = NONE) -> bool:
-    """Run the demonstration on a new SQLite file and print the report.
+def run(file: Path, journal: Path, workload: Workload, sabotage: str = NONE) -> bool:
+    """Run the demonstration and print the report.
+
+    Parameters:
+        file: the SQLite file, a new one.
+        journal: the mail server's.
+        workload: what to submit.
+        sabotage: how to spoil the books before they are checked. Defaults to not at all.
 
     Returns:
         Whether the books balance.
     """
     logging.disable(logging.CRITICAL)  # hundreds of failures are part of the show: the report counts them
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _WIDTH)
     _seed(file, workload)
     before = read_books(file)
     began = time.monotonic()
@@ -52,22 +63,29 @@ def run(file: Path, workload: Workload, sabotage: str = NONE) -> bool:
     took = timedelta(seconds=time.monotonic() - began)
     spoil(file, sabotage)
     after = read_books(file)
-    checks = audit(workload, before, after, letters, _tally(), observed)
-    print_report(console, Figures(workload, before, after, letters, observed, took), checks)
+    mail = read_journal(journal)
+    findings = Findings(workload, before, after, letters, _tally(), mail, observed)
+    checks = audit(findings)
+    print_report(console, findings, took, checks)
     return not any(check.differences for check in checks)
 
 
 def _seed(file: Path, workload: Workload) -> None:
     migrate(f"sqlite:///{file}", application="jobs")
-    write_sample(accounts=workload.accounts, usages=workload.usages, balance=10_000, task=TASK)
-    write_sample(accounts=1, usages=workload.unpaid, balance=0, task=UNPAID_TASK, owner="unpaid")
+    write_usages(accounts=workload.accounts, usages=workload.usages, balance=10_000, task=TASK)
+    write_usages(accounts=1, usages=workload.unpaid, balance=0, task=UNPAID_TASK, owner="unpaid")
+    write_mail(workload.users())
+    write_chats(workload.chat_ids())
+    write_resources(workload.resource_ids(), version=VERSIONS)
 
 
 def _submit_and_follow(console: Console, workload: Workload) -> tuple[list[Letter], Observed]:
     broker = dramatiq.get_broker()
     assert isinstance(broker, InlineBroker), "whoever starts this sets JOBS_BROKER_URL"
     follower, observed = Follower(broker), Observed()
-    submitted = broker.enqueue_many([ask_provider.message(prompt) for prompt in workload.prompt_ids()])
+    submitted = broker.enqueue_many([summarize_chat.message(chat) for chat in workload.chat_ids()])
+    submitted += broker.enqueue_many([index_resource.message(*job) for job in workload.index_jobs()])
+    submitted += broker.enqueue_many([send_email.message(*job) for job in workload.email_jobs()])
     submitted += broker.enqueue_many([charge_credit.message(*charge) for charge in workload.charges()])
     with track(console, "jobs", len(submitted)) as show:
         for delivery, outcome in follower.outcomes(submitted, PATIENCE):
@@ -85,9 +103,9 @@ def _submit_and_follow(console: Console, workload: Workload) -> tuple[list[Lette
 
 def _tally() -> dict[str, dict[int, int]]:
     """Ask the provider what it answered."""
-    answers = httpx.get(get_settings().provider_url).raise_for_status().json()
+    answers = httpx.get(str(get_settings().llm_url)).raise_for_status().json()
     return {
-        prompt: {int(status): times for status, times in counts.items()} for prompt, counts in answers.items()
+        chat: {int(status): times for status, times in counts.items()} for chat, counts in answers.items()
     }
 
 
@@ -95,11 +113,13 @@ def main() -> int:
     """Run with the settings that `jobs.demo` prepared; return 0 if the books balance, else 1."""
     parser = argparse.ArgumentParser()
     parser.add_argument("file", type=Path)
+    parser.add_argument("journal", type=Path)
     parser.add_argument("--scale", type=float, required=True)
     parser.add_argument("--sabotage", choices=SABOTAGES, required=True)
     options = parser.parse_args()
     try:
-        return 0 if run(options.file, Workload().scaled(options.scale), options.sabotage) else 1
+        workload = Workload().scaled(options.scale)
+        return 0 if run(options.file, options.journal, workload, options.sabotage) else 1
     except JobsError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -34,15 +34,26 @@ def test_the_books_balance(report: str) -> None:
 
 
 def test_the_report_says_what_happened(report: str) -> None:
-    """Charges, duplicates, retries with causes and dead letters with reasons are in the report."""
+    """What every actor did, retries with causes and dead letters with reasons are in the report."""
     figures = dict(re.findall(r"^([\w ,−=]+?)  +([\d,]+)$", report, re.MULTILINE))
     assert figures["charges submitted"] == "74"
     assert figures["charged"] == "60"
     assert figures["duplicates made harmless"] == "12"
     assert figures["rejected or invalid, see dead letters"] == "2"
-    assert re.search(r"llm +transient +the provider answers 429 Too Many Requests +1$", report, re.MULTILINE)
+    assert figures["accepted by the mail server"] == "4"
+    assert figures["duplicates never sent"] == "1"
+    assert figures["summarised"] == "7"
+    assert figures["versions of resources submitted"] == "9"
+    assert figures["resources found at their newest version"] == "2"
+    assert re.search(r"critical +transient +the mail server answers 451 Greylisted", report)
+    assert re.search(
+        r"llm +transient +the model's API answers 429 Too Many Requests +1$", report, re.MULTILINE
+    )
+    assert re.search(
+        r"critical +invalid +send_email unknown-1:receipt:order-unknown-1: the mail server", report
+    )
     assert re.search(r"critical +rejected +charge_credit unpaid:m1: insufficient credit", report)
-    assert re.search(r"llm +invalid +ask_provider refused-1: the provider answers 422", report)
+    assert re.search(r"llm +invalid +summarize_chat refused-1: the model's API answers 422", report)
 
 
 def test_a_file_gets_plain_lines(report: str) -> None:
@@ -55,11 +66,14 @@ def test_a_file_gets_plain_lines(report: str) -> None:
     ("sabotage", "difference"),
     [
         ("lose-ledger-row", "ledger rows of credit:chat:m1: expected 1, found 0"),
+        ("lose-email-key", "ledger rows of email:steady-1:receipt:order-steady-1: expected 1, found 0"),
+        ("cut-summary", "found (1, 'steady-1 has "),
+        ("stale-entry", "found for resource1edition1: expected [], found [('resource-1', 1)]"),
         ("charge-twice", "balance of account-1: expected "),
     ],
 )
 def test_spoilt_books_are_found(sabotage: str, difference: str) -> None:
-    """A lost ledger row or a second deduction ends with exit code 1, and is named."""
+    """Whatever is lost, taken twice, cut or out of date ends with exit code 1, and is named."""
     done = demo(f"--sabotage={sabotage}")
     assert done.returncode == 1
     assert difference in done.stdout
