@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from rich.table import Table
-
-from tests.bench.layers import IDLE, Sample, hot, layer_of, role_of, waits_for
+from tests.bench.layers import IDLE, Sample, hot, inclusive, layer_of, role_of, waits_for
 from tests.bench.pace import Pace
 
 KERNEL: Final = "kernel"
 _HOTTEST: Final = 15
+_LONGEST: Final = 40
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,12 @@ class Account:
             for layer, each in found.items()
         }
 
+    def inclusive_us(self) -> dict[str, float]:
+        """Return functions with the processor time of all that they call, the longest first."""
+        found = inclusive(self.processor)
+        total = sum(times for _, times in self.processor)
+        return {name: times / total * self.pace.user_us for name, times in found.most_common(_LONGEST)}
+
     def _us(self, times: int) -> float:
         return times / self.looks / self.pace.jobs_per_second * 1e6
 
@@ -78,23 +83,28 @@ class Account:
             "lock_us": self.lock_us(),
             "threads_us": self.threads_us(),
             "hottest_us": self.hottest_us(),
+            "inclusive_us": self.inclusive_us(),
         }
 
-    def tables(self, name: str) -> Iterator[Table | str]:
-        """Yield what a person reads."""
+    def text(self, name: str) -> str:
+        """Return what a person reads, in tables of microseconds a job, share and name."""
         total = self.pace.user_us + self.pace.system_us
-        yield (
+        busy = {role: at for role, at in self.threads_us().items() if set(at) != {IDLE}}
+        tables = [
+            _table(f"{name}: processor", self.processor_us(), total),
+            *(_table(f"{name}: {role}, of their time", at, sum(at.values())) for role, at in busy.items()),
+            *(_table(f"{name}: hottest in {layer}", us, total) for layer, us in self.hottest_us().items()),
+            _table(f"{name}: functions with all that they call", self.inclusive_us(), total),
+        ]
+        return "\n".join([self._summary(name, total), *tables])
+
+    def _summary(self, name: str, total: float) -> str:
+        return (
             f"\n{name}: {self.pace.jobs_per_second:,.0f} jobs/s while py-spy looks, "
             f"{total:,.1f} µs of processor time a job;\n"
             f"by the samples a job holds the interpreter's lock for {self.lock_us():,.1f} µs, "
             f"by the clock it runs {self.pace.user_us:,.1f} µs outside the kernel"
         )
-        yield from _table(f"{name}: processor, µs a job", self.processor_us(), total)
-        for role, at in self.threads_us().items():
-            if set(at) != {IDLE}:
-                yield from _table(f"{name}: {role}, µs of thread time a job", at, sum(at.values()))
-        for layer, functions in self.hottest_us().items():
-            yield from _table(f"{name}: hottest in {layer}, µs a job", functions, total)
 
 
 def _summed(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
@@ -104,12 +114,6 @@ def _summed(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
     return found
 
 
-def _table(title: str, values: dict[str, float], total: float) -> Iterator[Table | str]:
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_column(min_width=28, no_wrap=True)
-    for column in ("µs", "share"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, value in values.items():
-        table.add_row(name, f"{value:,.1f}", f"{value / total:.1%}")
-    yield f"\n{title}"
-    yield table
+def _table(title: str, values: dict[str, float], total: float) -> str:
+    lines = (f"{value:9,.1f}  {value / total:6.1%}  {name}" for name, value in values.items())
+    return "\n".join(["", title, *lines])

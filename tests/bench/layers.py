@@ -131,6 +131,15 @@ def hot(samples: Iterable[Sample]) -> dict[str, Counter[str]]:
     return found
 
 
+def inclusive(samples: Iterable[Sample]) -> Counter[str]:
+    """Return function of a known layer → how often it was anywhere on the stack."""
+    found: Counter[str] = Counter()
+    for frames, times in samples:
+        for name in {str(frame) for frame in frames if frame.layer}:
+            found[name] += times
+    return found
+
+
 def short(file: str) -> str:
     """Return a path from its package on.
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from tests.bench import layers, queues
 from tests.bench.account import Account
 from tests.bench.charge_jobs import charges, seed
@@ -66,12 +64,12 @@ def main(arguments: Sequence[str]) -> int:
     if not _py_spy().exists():
         print(f"expected py-spy beside {sys.executable}, got: nothing; run `make profile`", file=sys.stderr)
         return 2
-    console, found = Console(width=110, soft_wrap=True), {}
+    found = {}
     services = Services.given(os.environ)
     for name in options.subject or SUBJECTS:
         account = profile(SUBJECTS[name], services, options.seconds)
         found[name] = account.record()
-        console.print(*account.tables(name), sep="\n")
+        print(account.text(name), flush=True)
     if options.json:
         options.json.write_text(json.dumps(found, indent=2) + "\n")
     return 0

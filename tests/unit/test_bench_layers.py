@@ -14,6 +14,7 @@ from tests.bench.layers import (
     Frame,
     Sample,
     hot,
+    inclusive,
     layer_of,
     read,
     role_of,
@@ -108,6 +109,12 @@ def test_hot_functions_name_what_they_called_of_the_standard_library() -> None:
     assert found[OTHER] == {"Condition.wait (threading.py)": 1}
 
 
+def test_a_function_is_counted_with_what_it_calls() -> None:
+    """Once a stack, however deep it calls itself; the standard library's own functions are left out."""
+    found = inclusive([Sample((WORKER, KIT, KIT, DECODER), 3), Sample((WORKER,), 2)])
+    assert found == {str(WORKER): 5, str(KIT): 3}
+
+
 def test_paths_begin_at_their_package() -> None:
     """Where the machine keeps a package says nothing."""
     assert short(f"{PACKAGES}/pika/frame.py") == "pika/frame.py"
@@ -143,11 +150,15 @@ def test_threads_are_told_apart_by_what_they_are_at() -> None:
 
 def test_what_is_printed_names_every_layer() -> None:
     """Idle roles are left out of the tables, and everything is in the record."""
-    titles = [part for part in ACCOUNT.tables("charge") if isinstance(part, str)]
-    assert [title.strip().partition(",")[0] for title in titles[1:]] == [
-        "charge: processor",
-        "charge: worker threads",
-        "charge: hottest in kit",
-        "charge: hottest in application",
+    lines = ACCOUNT.text("charge").splitlines()
+    assert [line.removeprefix("charge: ") for line in lines if line.startswith("charge: ")][1:] == [
+        "processor",
+        "worker threads, of their time",
+        "hottest in kit",
+        "hottest in application",
+        "functions with all that they call",
     ]
-    assert set(ACCOUNT.record()) == {"pace", "processor_us", "lock_us", "threads_us", "hottest_us"}
+    assert "    225.0   64.3%  kit" in lines
+    assert set(ACCOUNT.record()) == {
+        *("pace", "processor_us", "lock_us", "threads_us", "hottest_us", "inclusive_us"),
+    }
