@@ -34,10 +34,10 @@ _POLICY: Final = SMTP.clone(cte_type="7bit")  # any server takes it, also one wi
 def send_email(user_id: str, template_id: str, event_id: str) -> None:
     """Send a user the email about an event; a job that completed is not repeated.
 
-    It may still be sent twice: if the worker dies, or its connection to the mail server or to the database
-    breaks, after the server has accepted the email and before the key is committed. Both copies carry the
-    same Message-ID, by which many mailboxes drop the second. This holds until effects outside the database
-    have a mode of their own.
+    It may still be sent twice: if the worker dies, the job runs into its time limit, or the connection to the
+    mail server or to the database breaks, after the server has accepted the email and before the key is
+    committed. Both copies carry the same Message-ID, by which many mailboxes drop the second. This holds
+    until effects outside the database have a mode of their own.
 
     The ledger's transaction, on SQLite the turn to write, is held while the server is talked to.
 

@@ -78,7 +78,8 @@ class Settings(BaseSettings):
     smtp_url: Annotated[str, SMTP_URL] = "smtp://127.0.0.1:8025"
     """The server that takes email: `smtp://user:password@host:port`, with `?starttls` at its end for a
     connection that is encrypted before anything else is said, or `smtps://…` for one that is from the start.
-    Without a port: 25, 587 with `?starttls`, 465. Defaults to port 8025 of this machine."""
+    Without a port: 25, 587 with `?starttls`, 465. Defaults to port 8025 of this machine, where
+    `python -m aiosmtpd -n` listens and prints what it gets."""
     llm_url: Annotated[str, HTTP_URL] | None = None
     """An OpenAI-compatible API, `http://host:port/v1`. Defaults to none: summaries are put together from a
     chat's own sentences, without a model."""
