@@ -61,6 +61,7 @@ def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert second.version() == (4, 0, 5)
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["debian-13"]
     assert list(first.root.glob("var/cache/apt/archives/*")) == []
+    assert "hosts: files\n" in (first.root / "etc" / "nsswitch.conf").read_text()
 
 
 def test_what_was_interrupted_is_built_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
