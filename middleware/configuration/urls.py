@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator
 
 from ..store import Store
+from ..transport.addresses import parse_urls
 from ..transport.management import Management
-from ..transport.wire import parse_urls
 from .values import Refusal
 
 INLINE: Final = "inline://"

@@ -8,6 +8,7 @@ the connection pumps it, and leave in one piece, at once.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 from typing import Any
@@ -45,8 +46,23 @@ class BundlingConnection(pika.SelectConnection):
         if sent < len(data):
             super()._adapter_emit_data(data[sent:])
 
+    @property
+    def has_news(self) -> bool:
+        """Whether the broker has said something, or gone, that nobody has read yet."""
+        found = _socket(self._transport)
+        if found is None:
+            return True
+        poll = select.poll()  # not `select`, which knows no descriptor above 1023
+        poll.register(found, select.POLLIN)
+        return bool(poll.poll(0))
+
+
+def _socket(transport: Any) -> socket.socket | None:
+    found = getattr(transport, "_sock", None)
+    return found if isinstance(found, socket.socket) and found.fileno() >= 0 else None
+
 
 def _plain_socket(transport: Any) -> socket.socket | None:
     """Return the socket below a transport, None if it is not there or encrypts."""
-    found = getattr(transport, "_sock", None)
-    return found if isinstance(found, socket.socket) and not isinstance(found, ssl.SSLSocket) else None
+    found = _socket(transport)
+    return None if isinstance(found, ssl.SSLSocket) else found

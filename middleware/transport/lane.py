@@ -51,10 +51,11 @@ class Lane:
     @property
     def can_write(self) -> bool:
         """Whether something waits and there is room for it in flight."""
-        return bool(self.waiting) and self._in_flight < self._limit
+        return bool(self.waiting) and self.in_flight < self._limit
 
     @property
-    def _in_flight(self) -> int:
+    def in_flight(self) -> int:
+        """How many publishes the broker has not answered."""
         return len(self._channel.in_flight) if self._channel is not None else 0
 
     def write(self, prepare: Callable[[Ticket], bool], open_channel: Callable[[], ConfirmChannel]) -> None:

@@ -17,6 +17,7 @@ from .incoming import incoming
 from .ladder import TICK
 from .publication import DEAD, DELAYED, Publication, Result, Ticket
 from .queues import Queue
+from .sending import Countdown
 from .settlement import Settlement
 
 
@@ -51,6 +52,11 @@ class Memory:
         for ticket in tickets:
             if ticket.claimed.acquire(blocking=False):
                 ticket.end(Result.CONFIRMED)
+
+    def drive(self, tickets: Sequence[Ticket], countdown: Countdown, patience: float) -> bool:
+        """Store publications: there is nothing to wait for."""
+        self.submit(tickets)
+        return True
 
     def _store(self, publication: Publication) -> None:
         if publication.place == DEAD:

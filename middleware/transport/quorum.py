@@ -15,6 +15,7 @@ from dramatiq.broker import Consumer
 from dramatiq.common import iter_queue
 from dramatiq.middleware import Middleware
 
+from .addresses import parse_urls
 from .broker import JobBroker
 from .consumer import QueueConsumer
 from .counts import QueueCounts, count_queue
@@ -24,7 +25,7 @@ from .publisher import Publisher
 from .queues import Queue
 from .start_up import StartUp
 from .topology import topology_of
-from .wire import Wire, parse_urls
+from .wire import Wire
 
 
 class QuorumBroker(JobBroker):

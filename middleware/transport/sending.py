@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
@@ -25,6 +26,10 @@ class Outbound(Protocol):
         """Take tickets and end each."""
         ...
 
+    def drive(self, tickets: Sequence[Ticket], countdown: Countdown, patience: float) -> bool:
+        """Take tickets and end each on the caller's own thread; False if that cannot be done now."""
+        ...
+
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
         """Run a callable after a while."""
         ...
@@ -34,27 +39,39 @@ class Outbound(Protocol):
         ...
 
 
-class _Countdown:
-    """Lets one thread wait until a number of tickets ended."""
+class Countdown:
+    """Lets one thread wait until a number of tickets ended.
+
+    Attributes:
+        left: how many have not; counted by the thread that ends tickets, one at a time.
+    """
+
+    __slots__ = ("_lock", "_moved_at", "left")
 
     def __init__(self, count: int) -> None:
         self.left = count
+        self._moved_at = time.monotonic()
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def __call__(self, _ticket: Ticket) -> None:
-        self.left -= 1  # only the publisher's thread counts
+        self.left -= 1
+        self._moved_at = time.monotonic()
         if self.left == 0:
             self._lock.release()
 
-    def wait(self, seconds: float) -> bool:
-        """Return whether all ended; gives up when none did for `seconds`."""
-        before = -1
-        while self.left != before:
-            before = self.left
+    def seconds_left(self, patience: float) -> float:
+        """Return how long it is until none has ended for `patience` seconds."""
+        return max(0.0, self._moved_at + patience - time.monotonic())
+
+    def wait(self, patience: float) -> bool:
+        """Return whether all ended; gives up when none did for `patience` seconds."""
+        while True:
+            seconds = self.seconds_left(patience)
             if self._lock.acquire(timeout=seconds):
                 return True
-        return False
+            if not self.seconds_left(patience):
+                return False
 
 
 def send(
@@ -75,10 +92,12 @@ def send(
         NotEnqueued: what is missing is certainly not stored.
         EnqueueUnknown: at least one message may be stored or not.
     """
-    countdown = _Countdown(len(publications))
+    patience = timeout.total_seconds()
+    countdown = Countdown(len(publications))
     tickets = [Ticket(publication, countdown) for publication in publications]
-    outbound.submit(tickets)
-    if not countdown.wait(timeout.total_seconds()):
+    if not outbound.drive(tickets, countdown, patience):
+        outbound.submit(tickets)
+    if not countdown.wait(patience):
         give_up(tickets, timeout, outbound.problem)
     raise_unless_confirmed(messages, tickets)
 

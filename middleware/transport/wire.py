@@ -14,19 +14,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import pika
 import pika.exceptions
 from pika.adapters.select_connection import IOLoop
 from pika.channel import Channel
 
-from ..errors import ConfigurationError, JobsError
+from ..errors import JobsError
+from .addresses import OPEN_SECONDS, describe_address
 from .bundling import BundlingConnection
 from .headers import tolerate_timestamps
 
-HEARTBEAT_SECONDS: Final = 30
-_OPEN_SECONDS: Final = 10.0
 _REFUSALS: Final = (
     pika.exceptions.AuthenticationError,
     pika.exceptions.ProbableAccessDeniedError,
@@ -55,44 +53,6 @@ class ChannelClosed(JobsError):
         super().__init__(f"{code} {text}")
         self.code = code
         self.text = text
-
-
-def parse_urls(urls: str) -> list[pika.URLParameters]:
-    """Read one or more broker URLs, separated by `;`.
-
-    Raises:
-        ConfigurationError: a URL is not an AMQP URL.
-    """
-    found = [_parse(url.strip()) for url in urls.split(";") if url.strip()]
-    if not found:
-        raise ConfigurationError(
-            "expected a broker URL such as amqp://user:password@host:5672/%2F, got: nothing"
-        )
-    return found
-
-
-def _parse(url: str) -> pika.URLParameters:
-    if urlsplit(url).scheme not in {"amqp", "amqps"}:
-        raise ConfigurationError(
-            f"expected the broker URL to start with amqp:// or amqps://, got: {urlsplit(url).scheme + '://…'!r}"
-        )
-    try:
-        parameters = pika.URLParameters(url)
-    except (ValueError, TypeError) as error:
-        raise ConfigurationError(
-            f"expected a broker URL such as amqp://user:password@host:5672/%2F; {error}"
-        ) from None
-    if "heartbeat" not in url:
-        parameters.heartbeat = HEARTBEAT_SECONDS
-    parameters.stack_timeout = _OPEN_SECONDS
-    parameters.socket_timeout = _OPEN_SECONDS
-    parameters.connection_attempts = 1
-    return parameters
-
-
-def describe_address(parameters: pika.connection.Parameters) -> str:
-    """Return an address for a log line, without its password."""
-    return f"{parameters.host}:{parameters.port}, virtual host {parameters.virtual_host!r}"
 
 
 class Wire:
@@ -144,7 +104,7 @@ class Wire:
             on_close_callback=self._on_closed,
             custom_ioloop=self.ioloop,
         )
-        give_up = time.monotonic() + _OPEN_SECONDS
+        give_up = time.monotonic() + OPEN_SECONDS
         while not self._is_decided() and time.monotonic() < give_up:
             self.pump(0.5)
         if not self.is_open:
@@ -198,6 +158,11 @@ class Wire:
         self.ioloop.process_timeouts()
         self.ioloop.remove_timeout(timer)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a `pump()` would find something, such as that the broker has closed the connection."""
+        return self._connection.has_news
+
     def wake(self) -> None:
         """Make a `pump()` that another thread is waiting in return; safe from any thread."""
         self.ioloop.add_callback_threadsafe(_nothing)
@@ -232,14 +197,14 @@ class Wire:
             start(answers.append)
         except pika.exceptions.AMQPError as error:
             raise closed_channel(error) if channel is not None else WireError(_explain(error)) from error
-        give_up = time.monotonic() + _OPEN_SECONDS
+        give_up = time.monotonic() + OPEN_SECONDS
         while not answers:
             if closed:
                 raise closed[0]
             if not self.is_open:
                 raise WireError(self.failure)
             if time.monotonic() > give_up:
-                raise WireError(f"RabbitMQ did not answer within {_OPEN_SECONDS:.0f} s")
+                raise WireError(f"RabbitMQ did not answer within {OPEN_SECONDS:.0f} s")
             self.pump(0.5)
         return answers[0]
 

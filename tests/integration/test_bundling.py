@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from middleware.transport.wire import Wire, parse_urls
+from middleware.transport.addresses import parse_urls
+from middleware.transport.wire import Wire
 from tests.brokers import QUEUE
 from tests.fixtures_broker import MakeBroker
 from tests.proxy import Proxy

@@ -6,10 +6,11 @@ import threading
 from datetime import timedelta
 
 from middleware import Queue
+from middleware.transport.addresses import parse_urls
 from middleware.transport.declare import declare
 from middleware.transport.ladder import levels_for
 from middleware.transport.topology import Topology, topology_of
-from middleware.transport.wire import Wire, parse_urls
+from middleware.transport.wire import Wire
 from tests.brokers import QUEUE, SHORT_LADDER
 from tests.fixtures_broker import MakeBroker
 from tests.rabbit import Rabbit

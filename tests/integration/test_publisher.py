@@ -12,9 +12,9 @@ import pika.exceptions
 import pytest
 
 from middleware import EnqueueUnknown, NotEnqueued, QuorumBroker
+from middleware.transport.addresses import parse_urls
 from middleware.transport.publication import READY, Publication, Result, Ticket
 from middleware.transport.publisher import Publisher
-from middleware.transport.wire import parse_urls
 from tests.brokers import QUEUE
 from tests.fixtures_broker import MakeBroker
 from tests.rabbit import Rabbit

@@ -60,15 +60,15 @@ def test_a_missing_ladder_is_no_matter_of_another_queue(rabbit: Rabbit, broker: 
 def test_sends_that_gave_up_do_not_pile_up(make_broker: MakeBroker) -> None:
     """What nobody waits for any more is forgotten while the broker blocks publishing."""
     broker = make_broker(publish_timeout=timedelta(seconds=1))
-    publisher = broker.publisher
+    publisher, publishing = broker.publisher, broker.publisher._publishing
     broker.enqueue(message())
-    publisher._on_blocked("a test")  # as an alarm would have it
+    publishing._on_blocked("a test")  # as an alarm would have it
     for _ in range(3):
         with pytest.raises(NotEnqueued, match="certainly not stored"):
             broker.enqueue(message())
     publisher.submit([Ticket(Publication(QUEUE, READY, b"", "last"), lambda _ticket: None)])
 
     def left() -> int:
-        return sum(len(lane.waiting) for lane in publisher._lanes.values()) + len(publisher._inbox)
+        return sum(len(lane.waiting) for lane in publishing._lanes.values()) + len(publishing._inbox)
 
     wait_until(lambda: left() <= 1, what="the abandoned ones to be forgotten")

@@ -7,7 +7,8 @@ import pytest
 from middleware import EnqueueUnknown, NotEnqueued, PayloadError
 from middleware.cli.problems import BAD_INPUT, FAILED, explain
 from middleware.errors import ConfigurationError, EnqueueError
-from middleware.transport.wire import Wire, WireError, parse_urls
+from middleware.transport.addresses import parse_urls
+from middleware.transport.wire import Wire, WireError
 
 ADVICE = "; check JOBS_BROKER_URL, or start a broker with `make services`"
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from middleware import ConfigurationError, TopologyError
+from middleware.transport.addresses import HEARTBEAT_SECONDS, describe_address, parse_urls
 from middleware.transport.confirms import size_limit
 from middleware.transport.declare import raise_drift
 from middleware.transport.management import Management, few_members
-from middleware.transport.wire import HEARTBEAT_SECONDS, ChannelClosed, describe_address, parse_urls
+from middleware.transport.wire import ChannelClosed
 
 
 def test_a_cluster_is_several_addresses() -> None:

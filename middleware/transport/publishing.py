@@ -1,0 +1,271 @@
+"""What is done on the publisher's connection? Lanes are written, answers are read, tickets end.
+
+By one thread at a time, whichever has the turn; only `add` and `wake` are for any thread at any time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import pika
+
+from ..errors import TopologyError
+from ..logs import get_logger
+from .confirms import ConfirmChannel, size_limit
+from .declare import declare
+from .lane import Lane, kind_of
+from .publication import Result, Ticket
+from .reconnect import Reconnect
+from .topology import Topology
+from .wire import ChannelClosed, Wire, WireError
+
+log = get_logger(__name__)
+
+CLOSED: Final = "the publisher was closed"
+_LARGE: Final = 16 * 1024
+"""Bodies above this go alone: if the broker refuses one, nothing else is in flight beside it."""
+_IDLE_SECONDS: Final = 5.0
+_DROP_SECONDS: Final = 1.0
+_NORMAL: Final = 200
+_NOT_FOUND: Final = 404
+
+
+class Publishing:
+    """The publisher's connection, and what is to be written on it.
+
+    Parameters:
+        parameters: the broker's nodes.
+        topologies: what each queue needs, declared before its first publish on a connection.
+        name: shown in RabbitMQ's list of connections.
+        stop: set when nothing is to be published any more.
+
+    Attributes:
+        wire: the connection, None while there is none.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[pika.connection.Parameters],
+        topologies: Mapping[str, Topology],
+        name: str,
+        stop: threading.Event,
+    ) -> None:
+        self._parameters = parameters
+        self._topologies = topologies
+        self._name = name
+        self._stop = stop
+        self.wire: Wire | None = None
+        self._inbox: deque[Ticket] = deque()
+        self._calls: deque[tuple[float, Callable[[], None]]] = deque()
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._polling = False
+        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._declared: set[str] = set()
+        self._next_drop = 0.0
+        self._largest = _LARGE
+        self._blocked: str | None = None
+        self._reconnect = Reconnect("publisher")
+
+    # --- any thread ---
+
+    @property
+    def problem(self) -> str:
+        """Why nothing is being published now; empty if nothing is known to be wrong."""
+        if self._blocked is not None:
+            return f"the broker blocks publishing: {self._blocked}"
+        return self._reconnect.problem
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the connection stands and no alarm blocks it, as far as is known."""
+        return self.wire is not None and self._blocked is None
+
+    def add(self, tickets: Sequence[Ticket]) -> None:
+        """Take tickets in."""
+        self._inbox.extend(tickets)
+
+    def add_call(self, due: float, call: Callable[[], None]) -> None:
+        """Take in a callable that is due at a moment of the monotonic clock."""
+        self._calls.append((due, call))
+
+    def wake(self) -> None:
+        """Have the thread that waits for the socket, if one does, look at what came in."""
+        wire = self.wire
+        if self._polling and wire is not None:
+            self._polling = False
+            wire.wake()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits to be written or answered."""
+        if self._inbox or self._calls:
+            return True
+        return any(lane.waiting or lane.in_flight for lane in list(self._lanes.values()))
+
+    @property
+    def seconds_until_call(self) -> float:
+        """How long until the next call is due, or a while if there is none."""
+        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else _IDLE_SECONDS
+
+    # --- the thread that has the turn ---
+
+    def round(self, seconds: float) -> None:
+        """Write what came in, then read what the broker answered.
+
+        Parameters:
+            seconds: wait at most so long for an answer.
+
+        Raises:
+            WireError: the connection went.
+        """
+        self.run_due()
+        wire = self.wire
+        if wire is None:
+            return
+        self._sort()
+        self._drop_abandoned()
+        if self._blocked is None:
+            for lane in list(self._lanes.values()):
+                lane.write(lambda ticket: self._prepare(wire, ticket), lambda: self._open_channel(wire))
+        self._polling = True
+        if self._inbox or self._calls or self._can_write() or self._stop.is_set():
+            seconds = 0
+        wire.pump(min(seconds, self.seconds_until_call))
+        self._polling = False
+        if not wire.is_open:
+            raise WireError(wire.failure)
+
+    def look(self) -> None:
+        """Read what the broker said while nobody looked, such as that it closes the connection.
+
+        Raises:
+            WireError: the connection went.
+        """
+        wire = self.wire
+        if wire is not None and wire.has_news:
+            wire.pump(0)
+            if not wire.is_open:
+                raise WireError(wire.failure)
+
+    def run_due(self) -> None:
+        """Run the calls whose time has come; they outlive connections, so they are no timers of a loop."""
+        while self._calls:
+            due, call = self._calls.popleft()
+            heapq.heappush(self._later, (due, next(self._numbers), call))
+        while self._later and self._later[0][0] <= time.monotonic():
+            heapq.heappop(self._later)[2]()
+
+    def connect(self) -> None:
+        """Connect, if something waits to be written and it is time for another try."""
+        self._sort()
+        if not any(lane.waiting for lane in self._lanes.values()) or self._stop.wait(self._reconnect.pause()):
+            return
+        self._sort()
+        self._drop_abandoned()
+        if not any(lane.waiting for lane in self._lanes.values()):
+            return  # their senders gave up meanwhile
+        try:
+            self.wire = Wire(self._parameters, self._name, self._on_blocked)
+        except Exception as error:  # whatever it is, it is tried again, and not at once
+            self._reconnect.failed(str(error) or repr(error))
+            return
+        self._reconnect.succeeded(self.wire.address)
+
+    def lose(self, reason: str) -> None:
+        """Give the connection up: what is in flight may be stored or not, what waits goes on waiting."""
+        wire, self.wire = self.wire, None
+        self._declared.clear()
+        self._blocked = None
+        for lane in self._lanes.values():
+            lane.lose(reason)
+        if wire is not None:
+            wire.close()
+            if not self._stop.is_set():
+                self._reconnect.lost(reason)
+
+    def refuse_all(self) -> None:
+        """End what was not written: nobody will."""
+        self._sort()
+        for lane in self._lanes.values():
+            while lane.waiting:
+                ticket = lane.waiting.popleft()
+                if ticket.claim():
+                    ticket.end(Result.REFUSED, CLOSED)
+
+    def _drop_abandoned(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_drop:
+            self._next_drop = now + _DROP_SECONDS
+            for lane in self._lanes.values():
+                lane.drop_abandoned()
+
+    def _on_blocked(self, reason: str | None) -> None:
+        self._blocked = reason
+        log.warning("publisher.blocked" if reason else "publisher.unblocked", reason=reason)
+
+    def _can_write(self) -> bool:
+        return self._blocked is None and any(lane.can_write for lane in self._lanes.values())
+
+    def _sort(self) -> None:
+        """Put what came in, and what is to be written again, into its lane."""
+        while self._inbox:
+            ticket = self._inbox.popleft()
+            publication = ticket.publication
+            kind = kind_of(publication, self._largest)
+            lane = self._lanes.get((publication.queue, kind))
+            if lane is None:
+                lane = self._lanes[publication.queue, kind] = Lane(kind)
+            lane.waiting.append(ticket)
+
+    def _prepare(self, wire: Wire, ticket: Ticket) -> bool:
+        """Claim a ticket and declare what its queue needs; False if it is not to be written."""
+        if not ticket.claim():
+            return False
+        if ticket.wanted is not None and not ticket.wanted():
+            ticket.end(Result.REFUSED, "its delivery is no longer ours")
+            return False
+        try:
+            self._declare(wire, ticket.publication.queue)
+        except (TopologyError, ChannelClosed) as error:
+            if isinstance(error, ChannelClosed) and error.code == 0:
+                raise WireError(error.text) from error
+            ticket.end(Result.REFUSED, str(error))
+            return False
+        return True
+
+    def _declare(self, wire: Wire, queue: str) -> None:
+        """Declare what a queue needs, once a connection and again when something of it is found missing."""
+        if queue in self._declared:
+            return
+        topology = self._topologies.get(queue)
+        if topology is not None:
+            declare(wire, topology)
+        self._declared.add(queue)
+
+    def _on_unroutable(self, ticket: Ticket) -> None:
+        """Have a ticket's queue declared and write it once more: nothing stored the first one."""
+        ticket.returned, ticket.redeclared = False, True
+        self._declared.discard(ticket.publication.queue)
+        self._inbox.append(ticket)
+
+    def _open_channel(self, wire: Wire) -> ConfirmChannel:
+        try:
+            return ConfirmChannel(wire, self._on_unroutable, self._on_channel_closed)
+        except ChannelClosed as error:
+            raise WireError(f"cannot open a channel: {error}") from error
+
+    def _on_channel_closed(self, closed: ChannelClosed) -> None:
+        limit = size_limit(closed)
+        if limit is not None:
+            self._largest = min(self._largest, limit)
+        if closed.code == _NOT_FOUND:
+            self._declared.clear()
+        if closed.code not in {0, _NORMAL}:
+            log.warning("publisher.channel_closed", reason=str(closed))

@@ -1,0 +1,203 @@
+"""Which thread drives the publisher's connection? The sender's own if nobody else does, and never a job's."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+
+import dramatiq
+import pytest
+
+from middleware import EnqueueUnknown, NotEnqueued, QuorumBroker
+from middleware.transport.publication import READY, Publication, Result, Ticket
+from middleware.transport.sending import Countdown
+from tests.brokers import QUEUE
+from tests.fixtures_broker import MakeBroker, StartWorker
+from tests.journal import Journal
+from tests.proxy import Proxy
+from tests.rabbit import Rabbit
+from tests.strangers import message
+from tests.waiting import stays, wait_until
+
+
+@pytest.fixture
+def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
+    """A proxy in front of the test's broker."""
+    proxy = Proxy(rabbit.url)
+    yield proxy
+    proxy.close()
+
+
+class Threads(Countdown):
+    """Counts one ticket down and notes the thread that ended it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.names: list[str] = []
+
+    def __call__(self, ticket: Ticket) -> None:
+        """Note the thread."""
+        self.names.append(threading.current_thread().name)
+        super().__call__(ticket)
+
+
+def drive(broker: QuorumBroker) -> tuple[bool, list[str]]:
+    """Publish once; return whether the caller drove, and which threads ended the ticket."""
+    countdown = Threads()
+    ticket = Ticket(Publication(QUEUE, READY, message().encode(), "test"), countdown)
+    has_driven = broker.publisher.drive([ticket], countdown, 10.0)
+    if not has_driven:
+        broker.publisher.submit([ticket])
+    assert countdown.wait(10.0)
+    assert ticket.result is Result.CONFIRMED
+    return has_driven, countdown.names
+
+
+def test_a_sender_drives_a_connection_that_nobody_uses(make_broker: MakeBroker) -> None:
+    """Once the connection stands, the sending thread writes its job and reads the confirm by itself."""
+    broker = make_broker()
+    broker.enqueue(message())
+    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    assert drive(broker) == (True, [threading.current_thread().name])
+
+
+def test_a_job_never_drives(make_broker: MakeBroker, start: StartWorker) -> None:
+    """What an actor sends is written by the publisher's thread: no time limit can interrupt that one."""
+    broker = make_broker()
+    journal = Journal()
+
+    @dramatiq.actor(broker=broker, queue_name=QUEUE)
+    def send() -> None:
+        journal.note(drive(broker))
+
+    start(broker)
+    send.send()
+    journal.wait_for(1)
+    assert journal.entries == [(False, ["jobs-publisher"])]
+
+
+def test_a_sender_takes_others_jobs_along(rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker) -> None:
+    """While one sender waits for its confirm, what others send is written on the same connection, by it."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    proxy.holds_answers.set()
+    threads = [threading.Thread(target=broker.enqueue, args=(message(str(number)),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: rabbit.ready(QUEUE) == 9, what="all to be stored before any is confirmed")
+    proxy.holds_answers.clear()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert proxy.accepted == 1
+
+
+def test_a_sender_that_has_its_confirm_leaves_the_rest_to_the_publishers_thread(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """What is still unanswered when the driving sender is done is answered all the same."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+    ended: list[Result | None] = []
+    for _ in range(50):
+        ticket = Ticket(
+            Publication(QUEUE, READY, message().encode(), "handed in"), lambda each: ended.append(each.result)
+        )
+        broker.publisher.submit([ticket])
+        broker.enqueue(message("driven"))
+    wait_until(lambda: len(ended) == 50, what="what was handed in to end")
+    assert set(ended) == {Result.CONFIRMED}
+    assert rabbit.ready(QUEUE) == 101
+
+
+def test_an_exception_in_the_middle_of_a_send_gives_the_connection_up(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """A signal that ends a send leaves no half frame behind: the next send has a new connection."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        proxy.holds_answers.set()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            broker.enqueue(message("interrupted"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        proxy.holds_answers.clear()
+    last = message("last")
+    broker.enqueue(last)
+    assert rabbit.letters(QUEUE)[-1].body == last.encode()
+    assert proxy.accepted == 2
+
+
+def test_a_signals_handler_that_sends_in_the_middle_of_a_send_is_told(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """It gets NotEnqueued at once, instead of waiting for the send that waits for it."""
+    broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=30))
+    broker.enqueue(message("first"))
+    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    refused: list[str] = []
+
+    def send(number: int, frame: object) -> None:
+        try:
+            broker.enqueue(message("from the handler"))
+        except NotEnqueued as error:
+            refused.append(str(error))
+        proxy.holds_answers.clear()
+
+    before = signal.signal(signal.SIGALRM, send)
+    try:
+        proxy.holds_answers.set()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        broker.enqueue(message("second"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(refused) == 1
+    assert "signal" in refused[0]
+    assert rabbit.ready(QUEUE) == 2
+
+
+def test_an_idle_connection_keeps_its_heartbeat(proxy: Proxy, make_broker: MakeBroker) -> None:
+    """Between sends the publisher's thread answers the broker, whose patience is two seconds here."""
+    broker = make_broker(url=f"{proxy.url}?heartbeat=1")
+    broker.enqueue(message())
+    stays(lambda: broker.publisher._publishing.wire is not None, what="the connection to stand", seconds=4)
+    broker.enqueue(message())
+    assert proxy.accepted == 1
+
+
+def test_senders_do_not_wait_for_the_one_whose_confirm_is_late(proxy: Proxy, make_broker: MakeBroker) -> None:
+    """A send that gives up while it drives lets the others go on; each ends within its own timeout."""
+    broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=1))
+    broker.enqueue(message("first"))
+    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    proxy.holds_answers.set()
+    unknown: list[str] = []
+
+    def send() -> None:
+        with suppress(NotEnqueued):
+            try:
+                broker.enqueue(message())
+            except EnqueueUnknown as error:
+                unknown.append(str(error))
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert len(unknown) == 4
+    proxy.holds_answers.clear()
+    broker.enqueue(message("last"))
