@@ -83,6 +83,11 @@ def started(
             process.wait()
 
 
+def booted(log: Path) -> bool | None:
+    """Return whether a `dramatiq` command has booted: told to stop before, it would leave its worker behind."""
+    return "Worker process is ready for action" in log.read_text(errors="replace") or None
+
+
 def wait_for(
     fact: Callable[[], T | None],
     what: str,

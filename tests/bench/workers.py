@@ -80,7 +80,8 @@ class Worker:
     place: Place
 
     def wait_for_consumers(self, names: Iterable[str]) -> None:
-        """Return when each queue has a consumer."""
+        """Return when the worker has booted and each queue has a consumer."""
+        self.wait_for(partial(processes.booted, self.place.log), "a worker")
         for name in names:
             self.wait_for(partial(queues.consumers, self.place.url, name), f"a consumer of {name!r}")
 

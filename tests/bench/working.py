@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench import counting, queues
-from tests.bench.processes import migrate, settings, started, wait_for
+from tests.bench.processes import booted, migrate, settings, started, wait_for
 from tests.bench.services import Services
 
 ACTOR: Final = "bench_noop"
@@ -39,6 +39,7 @@ def dramatiq_rate(services: Services, module: str, queue: str, jobs: int, **more
         migrate(environment)
         command = dramatiq_command(module, queue)
         with started(command, environment, log) as first:  # it declares the queue, then makes room
+            wait_for(lambda: booted(log), "a worker", first, log)
             wait_for(lambda: queues.consumers(url, queue), f"a consumer of {queue!r}", first, log)
         queues.fill(url, queue, queues.bodies(queue, ACTOR, jobs))
         return rate(command, environment, report, log)
