@@ -84,7 +84,7 @@ def started(
 
 
 def booted(log: Path) -> bool | None:
-    """Return whether a `dramatiq` command has booted: told to stop before, it would leave its worker behind."""
+    """Return whether a `dramatiq` command has booted: stopped before, it would leave its worker behind."""
     return "Worker process is ready for action" in log.read_text(errors="replace") or None
 
 
