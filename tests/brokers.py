@@ -14,9 +14,9 @@ from middleware.transport.broker import JobBroker
 
 QUEUE: Final = "jobs"
 SHORT_LADDER: Final = timedelta(seconds=25)
-"""Eight levels: declared in a third of the time of the 25 levels that hold 30 days."""
+"""Nine levels: declared in a third of the time of the 26 levels that hold 30 days."""
 SHORTER_LADDER: Final = timedelta(seconds=3)
-"""Five levels, for tests that wait for what is delayed."""
+"""Six levels, for tests that wait for what is delayed."""
 GRACE: Final = timedelta(seconds=5)
 _POLL_MS: Final = 20  # how long the end of a worker takes at least
 

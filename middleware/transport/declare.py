@@ -1,7 +1,7 @@
 """How does the topology get onto the broker, and what if the broker holds something else?
 
 Declaring is idempotent and is done at every start and every reconnect. Everything is sent at once and
-answered by one request at the end: 27 queues that exist already take one round trip.
+answered by one request at the end: 28 queues that exist already take one round trip.
 """
 
 from __future__ import annotations

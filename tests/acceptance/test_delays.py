@@ -81,7 +81,7 @@ def test_a_rejected_job_that_came_through_the_ladder_is_a_dead_letter(deployment
 
 def test_a_job_that_came_through_the_ladder_can_be_rejected_by_any_client(deployment: Deployment) -> None:
     """A plain AMQP reject of a job that was delayed lands in its queue's dead letters too."""
-    deployment.send(probe("delayed"), delay=timedelta(milliseconds=600))  # its routing key is 0.1.1
+    deployment.send(probe("delayed"), delay=timedelta(milliseconds=600))  # its routing key is 0.0.1.1
     wait_until(lambda: deployment.rabbit.ready("critical"), what="the job to be due")
     with deployment.rabbit.channel() as channel:
         method = channel.basic_get("critical")[0]

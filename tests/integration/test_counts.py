@@ -68,7 +68,7 @@ def test_delayed_jobs_that_cannot_be_handed_on_are_counted(rabbit: Rabbit, make_
     broker = make_broker(management_url=rabbit.management_url)
     broker.enqueue_many([message() for _ in range(3)], delay_ms=100)
     rabbit.delete_queue(QUEUE)
-    wait_until(lambda: rabbit.ready(f"{QUEUE}.delay.00") == 0, what="the jobs to be due")
+    wait_until(lambda: rabbit.ready(f"{QUEUE}.delay.01") == 0, what="the jobs to be due")
     wait_until(lambda: broker.queue_counts(QUEUE).delayed == 3, what="three delayed jobs", seconds=15)
 
 

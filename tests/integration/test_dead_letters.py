@@ -17,7 +17,7 @@ from tests.rabbit import Rabbit
 from tests.waiting import wait_until
 
 DEAD = f"{QUEUE}.XQ"
-TOP_LEVEL = f"{QUEUE}.delay.07"
+TOP_LEVEL = f"{QUEUE}.delay.08"
 FILLER = b"filler"
 
 

@@ -77,9 +77,9 @@ def test_every_queue_is_a_durable_quorum_queue(rabbit: Rabbit) -> None:
 
 
 def test_the_longest_delay_has_a_level_to_wait_in(rabbit: Rabbit, make_broker: MakeBroker) -> None:
-    """A delay of 30 days waits at the top of a ladder of 25 levels."""
+    """A delay of 30 days waits at the top of a ladder of 26 levels."""
     month = timedelta(days=30)
     broker = make_broker(max_delay=month)
     broker.enqueue(message(), delay=month // timedelta(milliseconds=1))
-    assert rabbit.ready(f"{QUEUE}.delay.24") == 1
-    assert len([name for name in rabbit.queue_names() if ".delay." in name]) == 25
+    assert rabbit.ready(f"{QUEUE}.delay.25") == 1
+    assert len([name for name in rabbit.queue_names() if ".delay." in name]) == 26

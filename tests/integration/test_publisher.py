@@ -77,10 +77,10 @@ def test_a_ladder_that_was_deleted_is_declared_again(rabbit: Rabbit, make_broker
     broker = make_broker()
     broker.enqueue(message(), delay=20_000)
     with rabbit.channel() as channel:
-        channel.exchange_delete(f"{QUEUE}.delay.07")
-        channel.queue_delete(f"{QUEUE}.delay.07")
+        channel.exchange_delete(f"{QUEUE}.delay.08")
+        channel.queue_delete(f"{QUEUE}.delay.08")
     broker.enqueue(message(), delay=20_000)
-    assert rabbit.ready(f"{QUEUE}.delay.07") == 1
+    assert rabbit.ready(f"{QUEUE}.delay.08") == 1
 
 
 def test_many_sends_at_once_to_a_deleted_ladder_lose_none_silently(
@@ -90,7 +90,7 @@ def test_many_sends_at_once_to_a_deleted_ladder_lose_none_silently(
     broker = make_broker()
     broker.enqueue(message(), delay=20_000)
     with rabbit.channel() as channel:
-        channel.exchange_delete(f"{QUEUE}.delay.07")
+        channel.exchange_delete(f"{QUEUE}.delay.08")
     many = [message(str(number)) for number in range(20)]
     unknown: set[str] = set()
     try:
@@ -98,7 +98,7 @@ def test_many_sends_at_once_to_a_deleted_ladder_lose_none_silently(
     except EnqueueUnknown as error:
         unknown = {each.message_id for each in error.unknown}
     broker.enqueue(message("later"), delay=20_000)
-    stored = [str(letter.properties.message_id) for letter in rabbit.letters(f"{QUEUE}.delay.07")]
+    stored = [str(letter.properties.message_id) for letter in rabbit.letters(f"{QUEUE}.delay.08")]
     assert {each.message_id for each in many} - set(stored) <= unknown
     assert len(stored) == len(set(stored))
 

@@ -37,7 +37,7 @@ def test_a_ladder_that_is_gone_is_declared_again(rabbit: Rabbit, broker: QuorumB
     """After a channel was closed over a missing exchange, later sends find it again."""
     broker.enqueue(message(), delay=20_000)
     with rabbit.channel() as channel:
-        channel.exchange_delete(f"{QUEUE}.delay.07")
+        channel.exchange_delete(f"{QUEUE}.delay.08")
     with pytest.raises(EnqueueError):
         broker.enqueue_many([message() for _ in range(3)], delay_ms=20_000)
     broker.enqueue_many([message() for _ in range(3)], delay_ms=20_000)
@@ -50,7 +50,7 @@ def test_a_missing_ladder_is_no_matter_of_another_queue(rabbit: Rabbit, broker: 
     for each in (message(), other):
         broker.enqueue(each, delay=20_000)
     with rabbit.channel() as channel:
-        channel.exchange_delete(f"{QUEUE}.delay.07")
+        channel.exchange_delete(f"{QUEUE}.delay.08")
     with pytest.raises(EnqueueError) as failed:
         broker.enqueue_many([message(), message(), other], delay_ms=20_000)
     assert other not in failed.value.refused + failed.value.unknown

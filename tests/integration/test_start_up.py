@@ -61,7 +61,7 @@ def declare_by_hand(rabbit: Rabbit, name: str, **changes: Any) -> None:
         (QUEUE, {"x_single_active_consumer": True}, "x-single-active-consumer", "none", "true"),
         (f"{QUEUE}.XQ", {"x_message_ttl": 604800000}, "x-message-ttl", "none", "604800000"),
         (f"{QUEUE}.XQ", {"x_delivery_limit": 20}, "x-delivery-limit", "1000000", "20"),
-        (f"{QUEUE}.delay.03", {"x_message_ttl": 1}, "x-message-ttl", "800", "1"),
+        (f"{QUEUE}.delay.03", {"x_message_ttl": 1}, "x-message-ttl", "400", "1"),
     ],
 )
 def test_a_queue_with_other_arguments_refuses_the_start(

@@ -122,11 +122,11 @@ def test_what_did_not_run_goes_back() -> None:
 
 
 ENDS: list[tuple[Outcome, str, int]] = [
-    (Retry("transient", OSError("x"), 3 * SECOND, exact=True), DELAYED, 30),
-    (Retry("transient", OSError("x"), 3.3 * SECOND), DELAYED, 36),
+    (Retry("transient", OSError("x"), 3 * SECOND, exact=True), DELAYED, 60),
+    (Retry("transient", OSError("x"), 3.3 * SECOND), DELAYED, 72),
     (Retry("transient", OSError("x"), timedelta(0)), READY, 0),
     (Retry("transient", OSError("x"), timedelta(days=9)), DELAYED, 255),
-    (Snoozed(3.3 * SECOND), DELAYED, 33),
+    (Snoozed(3.3 * SECOND), DELAYED, 66),
     (Dead("rejected", ValueError("x")), DEAD, 0),
 ]
 

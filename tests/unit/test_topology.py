@@ -20,7 +20,7 @@ from middleware.transport.topology import (
     topology_of,
 )
 
-LEVELS = 25
+LEVELS = 26
 QUEUE = Queue(name="critical")
 TOPOLOGY = topology_of(QUEUE, LEVELS)
 ARGUMENTS = {queue.name: queue.arguments for queue in TOPOLOGY.queues}
