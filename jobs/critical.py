@@ -13,8 +13,8 @@ _accounts = Base.metadata.tables["accounts"]
 _usages = Base.metadata.tables["usages"]
 _entries = Base.metadata.tables["credit_entries"]
 
-# Two statements on tables, no ORM: this is the path that carries the load. A reference travelled in the
-# message; what it stands for is read here and now, in the statement that needs it.
+# Two statements on tables and the session's connection, no ORM: this is the path that carries the load. A
+# reference travelled in the message; what it stands for is read here and now, in the statement that needs it.
 _USED = select(
     bindparam("reference", type_=_entries.c.reference.type), _usages.c.account_id, _usages.c.cost
 ).where(_usages.c.task_id == bindparam("task_id"), _usages.c.message_id == bindparam("message_id"))
@@ -44,13 +44,13 @@ def charge_credit(task_id: str, message_id: str) -> None:
         Invalid: nobody recorded such a usage.
         BusinessReject: the account is missing or its balance is too low; nothing is charged.
     """
-    session = current_session()
+    connection = current_session().connection()
     usage = {"task_id": task_id, "message_id": message_id, "reference": reference(task_id, message_id)}
-    entry = session.execute(_WRITE_ENTRY, usage).one_or_none()
+    entry = connection.execute(_WRITE_ENTRY, usage).one_or_none()
     if entry is None:
         raise Invalid(f"no usage is recorded for task {task_id!r}, message {message_id!r}")
     charge = {"account_id": entry.account_id, "amount": entry.amount}
-    if session.execute(_TAKE_CREDIT, charge).one_or_none() is None:
+    if connection.execute(_TAKE_CREDIT, charge).one_or_none() is None:
         raise BusinessReject(f"insufficient credit: account {entry.account_id!r} cannot pay {entry.amount}")
 
 

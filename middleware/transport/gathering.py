@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 IDLE: Final = float("inf")
-GATHER_SECONDS: Final = 0.002
+GATHER_SECONDS: Final = 0.005
 _SHARE: Final = 4
 
 
