@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dramatiq
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from middleware import BusinessReject, Invalid, current_session
 
@@ -44,13 +44,27 @@ def charge_credit(task_id: str, message_id: str) -> None:
         Invalid: nobody recorded such a usage.
         BusinessReject: the account is missing or its balance is too low; nothing is charged.
     """
-    connection = current_session().connection()
+    charge(current_session().connection(), task_id, message_id)
+
+
+def charge(connection: Connection, task_id: str, message_id: str) -> None:
+    """Write the entry of a usage and take it from the balance, in the connection's transaction.
+
+    Parameters:
+        connection: of the transaction; whoever began it commits.
+        task_id: with `message_id` names the usage.
+        message_id: see `task_id`.
+
+    Raises:
+        Invalid: nobody recorded such a usage.
+        BusinessReject: the account is missing or its balance is too low; roll back then.
+    """
     usage = {"task_id": task_id, "message_id": message_id, "reference": reference(task_id, message_id)}
     entry = connection.execute(_WRITE_ENTRY, usage).one_or_none()
     if entry is None:
         raise Invalid(f"no usage is recorded for task {task_id!r}, message {message_id!r}")
-    charge = {"account_id": entry.account_id, "amount": entry.amount}
-    if connection.execute(_TAKE_CREDIT, charge).one_or_none() is None:
+    taken = {"account_id": entry.account_id, "amount": entry.amount}
+    if connection.execute(_TAKE_CREDIT, taken).one_or_none() is None:
         raise BusinessReject(f"insufficient credit: account {entry.account_id!r} cannot pay {entry.amount}")
 
 

@@ -6,15 +6,9 @@ import dramatiq
 from sqlalchemy.orm import Session
 
 from jobs import store
-from jobs.critical import _TAKE_CREDIT, _WRITE_ENTRY, reference
+from jobs.critical import charge
 from middleware import current_session
 from tests.bench.pace import paced
-
-
-def _charge(session: Session, task_id: str, message_id: str) -> None:
-    usage = {"task_id": task_id, "message_id": message_id, "reference": reference(task_id, message_id)}
-    entry = session.execute(_WRITE_ENTRY, usage).one()
-    session.execute(_TAKE_CREDIT, {"account_id": entry.account_id, "amount": entry.amount}).one()
 
 
 @dramatiq.actor(
@@ -22,14 +16,14 @@ def _charge(session: Session, task_id: str, message_id: str) -> None:
 )
 def with_ledger(task_id: str, message_id: str) -> None:
     """Charge in the transaction that holds the ledger row; the kit commits."""
-    _charge(current_session(), task_id, message_id)
+    charge(current_session().connection(), task_id, message_id)
 
 
 @dramatiq.actor(queue_name="critical", actor_name="without_ledger")
 def without_ledger(task_id: str, message_id: str) -> None:
     """Charge in a transaction of its own."""
     with Session(store.engine) as session, session.begin():
-        _charge(session, task_id, message_id)
+        charge(session.connection(), task_id, message_id)
 
 
 paced(with_ledger, without_ledger)
