@@ -1,9 +1,13 @@
 """How fast does PostgreSQL's own benchmark program run the statements of a charge?
 
 `statements.sql` is what the job is about, prepared, which is faster for pgbench than one message with several
-statements. `as_sent.sql` is every statement that the kit sends, as it sends them: the limits of waiting that
-the ledger sets, and its check before the commit, are in it too. pgbench cannot mix protocols: there the two
-statements in the middle, which the kit prepares, are not.
+statements. `as_sent.sql` has every statement that the kit sends, in its messages: the limits of waiting that
+the ledger sets, and its check before the commit, are in it too. Two things differ from the kit:
+
+* pgbench cannot mix protocols: the two statements in the middle, which the kit prepares, are not.
+* Values stand in the text as pgbench's variables, without the casts that SQLAlchemy writes.
+
+A unit test compares the wording of both files with what is shipped.
 """
 
 from __future__ import annotations

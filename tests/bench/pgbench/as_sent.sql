@@ -1,7 +1,7 @@
 -- pgbench puts values in as they are in this protocol, within quotes too.
 \set step :step + 8
 \set usage :step + :client_id
-BEGIN\; SET LOCAL idle_in_transaction_session_timeout = 40000\; SET LOCAL lock_timeout = 1000\; INSERT INTO job_ledger (key, args_hash, actor, message_id) VALUES (':head:usage', '\x02870f5530d0600b4d1681ecb8a83a6b', 'charge_credit', 'e1dac99c-1d6a-4def-ad62-aa08e04444ff') ON CONFLICT DO NOTHING RETURNING txid_current()\; SET LOCAL lock_timeout TO DEFAULT;
-INSERT INTO credit_entries (reference, account_id, amount) SELECT ':reference:usage', usages.account_id, usages.cost FROM usages WHERE usages.task_id = ':task' AND usages.message_id = 'm:usage' RETURNING account_id, amount \gset
-UPDATE accounts SET balance = accounts.balance - :amount WHERE accounts.id = ':account_id' AND accounts.balance >= :amount RETURNING accounts.id;
-SELECT (CASE WHEN txid_current_if_assigned() IS NOT NULL THEN '1' ELSE 'jobs: not the transaction of the ledger row' END)::int\; COMMIT;
+BEGIN\; SET LOCAL idle_in_transaction_session_timeout = 40000\; SET LOCAL lock_timeout = 1000\; INSERT INTO job_ledger (key, args_hash, actor, message_id) VALUES (':head:usage', '\x02870f5530d0600b4d1681ecb8a83a6b', 'charge_credit', 'e1dac99c-1d6a-4def-ad62-aa08e04444ff') ON CONFLICT DO NOTHING RETURNING txid_current()\; SET LOCAL lock_timeout TO DEFAULT \aset
+INSERT INTO credit_entries (reference, account_id, amount) SELECT ':reference:usage' AS anon_1, usages.account_id, usages.cost FROM usages WHERE usages.task_id = ':task' AND usages.message_id = 'm:usage' RETURNING credit_entries.account_id, credit_entries.amount \gset
+UPDATE accounts SET balance=(accounts.balance - :amount) WHERE accounts.id = ':account_id' AND accounts.balance >= :amount RETURNING accounts.id;
+SELECT (CASE WHEN txid_current_if_assigned() = :txid_current THEN '1' ELSE 'jobs: not the transaction of the ledger row' END)::int\; COMMIT;
