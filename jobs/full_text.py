@@ -1,10 +1,13 @@
 """Which resources say what somebody looks for? The full-text index: `tsvector` on PostgreSQL, FTS5 on SQLite.
 
-On both, words are compared in lower case, without stemming: what one database finds, the other finds as well.
+Both get texts and queries that `words()` has split, because each splits in its own way: PostgreSQL's parser
+keeps addresses, URLs and versions in one piece. So what one database finds, the other finds as well, but for
+letters that are younger than its tables of Unicode.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,10 +19,14 @@ from .models import Base
 
 _RESOURCES: Final = Base.metadata.tables["resources"]
 _INDEX: Final = Base.metadata.tables["resource_index"]
+
 _CONFIGURATION: Final = "simple"
+"""PostgreSQL's one without stemming and without words that do not count, as FTS5 has it."""
+_LONGEST: Final = 500
+"""Characters of a word that count. PostgreSQL leaves out words of more than 2,047 bytes, with a notice."""
 
 _POSTGRESQL: Final = text(
-    "SELECT resource_id, version FROM resource_index, plainto_tsquery('simple', :words) AS query "
+    f"SELECT resource_id, version FROM resource_index, plainto_tsquery('{_CONFIGURATION}', :words) AS query "
     "WHERE terms @@ query ORDER BY ts_rank(terms, query) DESC, resource_id LIMIT :limit"
 )
 _SQLITE: Final = text(
@@ -36,37 +43,41 @@ class Found:
     version: int
 
 
-def search(words: str, *, limit: int = 20) -> list[Found]:
+def search(query: str, *, limit: int = 20) -> list[Found]:
     """Return the resources that have all the words, the best first.
 
     Parameters:
-        words: plain words; nothing in them is an operator.
+        query: plain words; nothing in them is an operator. Without a word nothing is found.
         limit: how many to return at most. Defaults to 20.
     """
-    with store.engine.connect() as connection:
-        return find(connection, words, limit)
-
-
-def find(connection: Connection, words: str, limit: int) -> list[Found]:
-    """Do the same on a connection."""
-    if not words.strip():  # no query at all for FTS5
+    looked_for = words(query)
+    if not looked_for:  # no query at all for FTS5
         return []
-    statement = _POSTGRESQL
-    if connection.dialect.name == "sqlite":
-        statement, words = _SQLITE, _quoted(words)
-    rows = connection.execute(statement, {"words": words, "limit": limit})
-    return [Found(row.resource_id, row.version) for row in rows]
+    with store.engine.connect() as connection:
+        statement = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
+        rows = connection.execute(statement, {"words": looked_for, "limit": limit})
+        return [Found(row.resource_id, row.version) for row in rows]
 
 
 def write_entry(connection: Connection, resource_id: str) -> None:
-    """Index a resource as it is now, unless the index knows this version or a newer one."""
+    """Index a resource as it is now, unless the index knows this version or a newer one.
+
+    Parameters:
+        connection: in a transaction, which the caller commits.
+        resource_id: names the resource; nothing happens if it is not there.
+
+    Raises:
+        sqlalchemy.exc.OperationalError: PostgreSQL takes no text of so many words.
+    """
     r = _RESOURCES.c
-    content: Any = r.title + " " + r.body
+    resource = connection.execute(select(r.version, r.title, r.body).where(r.id == resource_id)).one_or_none()
+    if resource is None:
+        return
+    terms: Any = words(f"{resource.title} {resource.body}")
     insert: Any = sqlite.insert
     if connection.dialect.name != "sqlite":
-        insert, content = postgresql.insert, func.to_tsvector(_CONFIGURATION, content)
-    now = select(r.id, r.version, content).where(r.id == resource_id)
-    new = insert(_INDEX).from_select(["resource_id", "version", "terms"], now)
+        insert, terms = postgresql.insert, func.to_tsvector(_CONFIGURATION, terms)
+    new = insert(_INDEX).values(resource_id=resource_id, version=resource.version, terms=terms)
     connection.execute(
         new.on_conflict_do_update(
             index_elements=["resource_id"],
@@ -76,10 +87,14 @@ def write_entry(connection: Connection, resource_id: str) -> None:
     )
 
 
-def _quoted(words: str) -> str:
-    """Return words as FTS5 takes them when it is to find in them no operators.
+def words(said: str) -> str:
+    """Return a text's words with blanks between them: letters and digits, without upper case.
 
-    >>> _quoted('cats AND "dogs"')
-    '"cats" "AND" \"""dogs\"""'
+    Nothing in the result is an operator to FTS5: its `AND`, `OR` and `NOT` are upper case.
+
+    >>> words("Mail Ada@example.com, see https://example.com/v2.0.1: foo-bar AND 'snake_case'")
+    'mail ada example com see https example com v2 0 1 foo bar and snake case'
     """
-    return " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
+    folded = unicodedata.normalize("NFKC", said).casefold()
+    split = "".join(each if each.isalpha() or each.isdecimal() else " " for each in folded).split()
+    return " ".join(word[:_LONGEST] for word in split)

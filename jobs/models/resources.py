@@ -40,4 +40,4 @@ class ResourceEntry(Base):
     version: Mapped[int] = mapped_column(BigInteger)
     """The version that was indexed."""
     terms: Mapped[str] = mapped_column(TSVECTOR().with_variant(Text, "sqlite"))
-    """The words and where they stand; on SQLite the text that they come from."""
+    """The words and where they stand; on SQLite one text of them."""

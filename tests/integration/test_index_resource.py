@@ -53,13 +53,43 @@ def test_a_resource_is_found_by_what_it_says(sync_jobs: KeyedJobs, actor: Actor[
 
 
 @pytest.mark.parametrize(
-    "words", ["", "  ", '"', "guide OR", "guide AND NOT x", "body:guide", "-guide*", "!!!"]
+    "words",
+    ["", "  ", '"', "guide OR", "guide AND NOT x", "body:guide", "-guide*", "!!!", "guide\0x", "gui\ud800de"],
 )
 def test_nothing_in_a_search_is_an_operator(sync_jobs: KeyedJobs, actor: Actor[..., Any], words: str) -> None:
     """Whatever somebody types is searched for as words, and never an error."""
     put(sync_jobs.store, 1, "Nothing of the kind.")
     sync_jobs.run(actor, "r", 1)
     assert found(words) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            "ada",
+            "example",
+            "com",
+            "ada@example.com",
+            "https",
+            "docs",
+            "a.html",
+            "HTML",
+            "2",
+            "2.0.1",
+            "1 0 2",
+        ),
+        *("foo", "bar", "foo-bar", "bar_foo", "-5", "5", "1e5", "o'hara", "hara", "σοφος", "ΣΟΦΟΣ", "file"),
+        "w" * 3000,
+    ],
+)
+def test_both_databases_split_alike(sync_jobs: KeyedJobs, actor: Actor[..., Any], words: str) -> None:
+    """Parts of addresses, URLs, versions and compounds are words on PostgreSQL as on SQLite."""
+    body = "ada@example.com see https://example.com/docs/a.html version 2.0.1 foo-bar -5 1e5 o'Hara ΣΟΦΟΣ ﬁle"
+    put(sync_jobs.store, 1, f"{body} {'W' * 3000}")
+    sync_jobs.run(actor, "r", 1)
+    assert found(words) == [("r", 1)]
+    assert found(f"{words} nothing") == found("exam") == found("sophos") == []
 
 
 def test_the_best_comes_first(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:

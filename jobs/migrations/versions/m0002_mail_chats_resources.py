@@ -12,8 +12,8 @@ branch_labels = None
 depends_on = None
 
 # An external content table: FTS5 keeps the words, `resource_index` the text. Triggers as in
-# https://www.sqlite.org/fts5.html, section 4.4.3. Words are what PostgreSQL's `simple` takes for words:
-# lower case, accents kept.
+# https://www.sqlite.org/fts5.html, section 4.4.3. Accents count, as for
+# PostgreSQL's `simple`.
 _FTS5 = (
     "CREATE VIRTUAL TABLE resource_terms USING fts5("
     "terms, content='resource_index', content_rowid='id', tokenize='unicode61 remove_diacritics 0')",
