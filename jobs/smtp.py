@@ -11,7 +11,7 @@ import smtplib
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from functools import cache
@@ -97,26 +97,21 @@ def deliver(email: EmailMessage, server: MailServer, *, timeout_seconds: float) 
 @contextmanager
 def _session(server: MailServer, timeout_seconds: float) -> Iterator[smtplib.SMTP]:
     """Yield a connection that is encrypted and logged in as the URL asks."""
-    connection = None
-    try:
-        connection = _connect(server, timeout_seconds)
-        if server.security == "starttls":
-            connection.starttls(context=ssl.create_default_context())
-        if server.user:
-            connection.login(server.user, server.password)
-        connection.ehlo_or_helo_if_needed()
-    except OSError as error:  # all of smtplib's errors are
-        if connection is not None:
-            connection.close()
-        raise _broken(error) from error
-    try:
+    with ExitStack() as opened:  # closes it however this ends, also when a time limit interrupts the login
+        try:
+            connection = opened.enter_context(closing(_connect(server, timeout_seconds)))
+            if server.security == "starttls":
+                connection.starttls(context=ssl.create_default_context())
+            if server.user:
+                connection.login(server.user, server.password)
+            connection.ehlo_or_helo_if_needed()
+        except OSError as error:  # all of smtplib's errors are
+            raise _broken(error) from error
         yield connection
         # The answer does not matter any more: an email that was accepted must not fail, and be sent again,
         # because a goodbye went wrong.
         with suppress(OSError):
             connection.putcmd("QUIT")
-    finally:
-        connection.close()
 
 
 def _connect(server: MailServer, timeout_seconds: float) -> smtplib.SMTP:

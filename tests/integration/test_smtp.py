@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import smtplib
 import socket
 import ssl
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from dramatiq.errors import Retry
+from dramatiq.middleware import TimeLimitExceeded
 
 from jobs.emails import compose
 from jobs.mailboxes import mailbox
@@ -215,3 +217,27 @@ def test_a_wrong_password_is_retried_and_not_shown() -> None:
         "s3cret"
         not in f"{caught.value!r} {caught.value.__cause__!r} {read_server('smtp://me:s3cret@host')!r}"
     )
+
+
+@ASKS_FOR_A_PASSWORD
+@pytest.mark.parametrize(
+    ("step", "url"),
+    [
+        ("starttls", "smtp://me:pw@{}?starttls"),
+        ("login", "smtp://me:pw@{}"),
+        ("send_message", "smtp://{}"),
+    ],
+)
+def test_an_interrupted_session_is_closed(monkeypatch: pytest.MonkeyPatch, step: str, url: str) -> None:
+    """A time limit that ends the job amid TLS, the login or the email leaves no connection open."""
+    connections: list[smtplib.SMTP] = []
+
+    def interrupt(connection: smtplib.SMTP, *_args: object, **_options: object) -> None:
+        assert connection.sock is not None
+        connections.append(connection)
+        raise TimeLimitExceeded
+
+    monkeypatch.setattr(smtplib.SMTP, step, interrupt)
+    with serve_mail() as server, pytest.raises(TimeLimitExceeded):
+        send(url.format(server.address))
+    assert [connection.sock for connection in connections] == [None]
