@@ -16,9 +16,6 @@ from middleware.transport.delivery import Delivery
 from middleware.transport.outcome import COMPLETED, Dead, Outcome
 from tests.bench.pace import pacer
 
-OBSERVING = (Failures,)
-"""The middleware whose cost is asked for."""
-
 
 class Decides(Middleware):
     """The least that a list needs: a job that raises is dead."""
@@ -34,13 +31,7 @@ class Decides(Middleware):
         message.outcome = COMPLETED if exception is None else self.decide(broker, message, exception)
 
 
-def _bare(shipped: list[Middleware]) -> list[Middleware]:
-    """Return the list with `Decides` where `Failures` was, and without the rest that observes."""
-    kept = [Decides() if isinstance(each, Failures) else each for each in shipped]
-    return [each for each in kept if not isinstance(each, OBSERVING)]
-
-
 settings = get_settings()
-middleware = _bare(build_middleware(settings, store))
+middleware = [Decides() if isinstance(each, Failures) else each for each in build_middleware(settings, store)]
 dramatiq.set_broker(QuorumBroker(settings.broker_url, queues=QUEUES, middleware=middleware))
 noop = dramatiq.actor(queue_name="critical", actor_name="bench_noop")(pacer())

@@ -1,7 +1,7 @@
 """What does it cost to know what every job came to?
 
-Today that is the classification of errors and the log. What counts jobs for Prometheus joins them in
-`kit_bare.OBSERVING` when it joins the middleware list.
+Measured is the middleware `Failures`, which classifies errors and logs them, on jobs that succeed. It is all
+that observes jobs in the shipped list.
 """
 
 from __future__ import annotations
