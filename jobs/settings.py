@@ -46,7 +46,8 @@ def _mailbox(text: str) -> str:
 SMTP_URL: Final = address(
     _smtp,
     "smtp://user:password@host:port, the same with ?starttls, or smtps://…",
-    "write it like smtp://127.0.0.1:8025, with %XX for special characters of the password",
+    "write it like smtp://127.0.0.1:8025, with %XX for special characters of the password; "
+    "user and password have to be ASCII",
 )
 MAILBOX: Final = address(
     _mailbox,

@@ -37,8 +37,8 @@ class MailServer:
         host: its name or address.
         port: where it listens.
         security: `smtp` (none), `starttls` or `smtps`.
-        user: who logs in; empty for nobody.
-        password: the user's.
+        user: who logs in, in ASCII; empty for nobody.
+        password: the user's, in ASCII.
     """
 
     host: str
@@ -52,7 +52,7 @@ def read_server(url: str) -> MailServer:
     """Return the server that a URL names.
 
     Raises:
-        ValueError: it is no such URL.
+        ValueError: it is no such URL, or its user or password is beyond ASCII.
 
     >>> read_server("smtp://me:p%40ss@mail.example.com?starttls")
     MailServer(host='mail.example.com', port=587, security='starttls', user='me')
@@ -66,6 +66,8 @@ def read_server(url: str) -> MailServer:
     security = parts.query or parts.scheme
     port = _PORTS[security] if parts.port is None else parts.port
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if not (user + password).isascii():  # smtplib encodes them as ASCII, and raises at the first email
+        raise ValueError("a user or password beyond ASCII")
     return MailServer(parts.hostname, port, security, user, password)
 
 

@@ -105,10 +105,13 @@ def test_a_url_names_a_server(url: str, server: MailServer) -> None:
             "smtp://mail?starttls=1",
             "smtps://mail?starttls",
             "smtp://mail#x",
+            "smtp://zo%C3%AB:pw@mail",
+            "smtps://me:gro%C3%9F@mail",
+            "smtps://me:%FF@mail",
         ),
     ],
 )
 def test_any_other_url_is_refused(url: str) -> None:
-    """A URL with something in it that would not be heeded is a mistake."""
-    with pytest.raises(ValueError, match=r"another scheme|without a password|Port"):
+    """A URL with something in it that would not be heeded, or that no login can carry, is a mistake."""
+    with pytest.raises(ValueError, match=r"another scheme|without a password|beyond ASCII|Port"):
         read_server(url)

@@ -105,6 +105,14 @@ def test_wrong_value_names_setting_rule_and_value(
     assert "\n" not in text
 
 
+def test_a_mail_password_beyond_ascii_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login that smtplib cannot send is a mistake of the settings, not one of every email."""
+    text = refusal(monkeypatch, JOBS_SMTP_URL="smtp://me:gro%C3%9F@mail")
+    assert text.startswith("expected JOBS_SMTP_URL to be smtp://user:password@host:port")
+    assert "got: 'smtp://me:***@mail'; " in text
+    assert text.endswith("user and password have to be ASCII")
+
+
 def test_every_wrong_setting_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two mistakes are told at once, not one after the other."""
     lines = refusal(monkeypatch, JOBS_MAX_RETRIES="x", JOBS_MIN_BACKOFF="y").splitlines()
