@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from deploy.services.errors import CannotServe
 from tests.bench import layers, queues
 from tests.bench.account import Account
 from tests.bench.charge_jobs import charges, seed
@@ -59,19 +60,17 @@ SUBJECTS: Final = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Profile what is asked for; 2 if py-spy is missing."""
+    """Profile what is asked for; 2 if nothing could be profiled."""
     options = _parser().parse_args(arguments)
     if not _py_spy().exists():
         print(f"expected py-spy beside {sys.executable}, got: nothing; run `make profile`", file=sys.stderr)
         return 2
-    found = {}
-    services = Services.given(os.environ)
-    for name in options.subject or SUBJECTS:
-        account = profile(SUBJECTS[name], services, options.seconds)
-        found[name] = account.record()
-        print(account.text(name), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=2) + "\n")
+    try:
+        services = Services.given(os.environ)
+    except CannotServe as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    _profile_all(options, services)
     return 0
 
 
@@ -81,6 +80,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=int, default=6, metavar="N", help="of each look (default: 6)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     return parser
+
+
+def _profile_all(options: argparse.Namespace, services: Services) -> None:
+    found = {}
+    for name in options.subject or SUBJECTS:
+        account = profile(SUBJECTS[name], services, options.seconds)
+        found[name] = account.record()
+        print(account.text(name), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
 def profile(subject: Subject, services: Services, seconds: int) -> Account:
@@ -99,7 +108,9 @@ def profile(subject: Subject, services: Services, seconds: int) -> Account:
             processor = _look(worker, seconds, "--gil")
             threads = _look(worker, seconds, "--idle")
             if place.report.exists():
-                raise RuntimeError("the jobs ran out while py-spy looked; give fewer --seconds")
+                raise RuntimeError(
+                    f"expected some of {jobs:,} jobs to be left at the end, got: none; give fewer --seconds"
+                )
             return Account(worker.wait_for_pace(), processor, threads, looks=seconds * _RATE)
 
 

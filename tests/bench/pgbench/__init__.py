@@ -31,7 +31,7 @@ _FOLDER: Final = Path(__file__).parent
 
 
 def missing() -> str:
-    """Return what has to be installed."""
+    """Say what has to be installed; empty if nothing."""
     return "" if _program() else "pgbench, a program of Debian's package postgresql-contrib or postgresql"
 
 
