@@ -89,6 +89,4 @@ class Letter:
 
 def cause(error: BaseException) -> str:
     """Return what went wrong without what differs from job to job, so that equal causes count together."""
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"{error.response.status_code} {error.response.reason_phrase}"
     return type_name(error) if isinstance(error, httpx.HTTPError) else describe(error)
