@@ -18,7 +18,7 @@ help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
 		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
-demo: venv ## run the main job in one process, without any server, and check the books
+demo: venv ## run the sample's jobs on all three queues in one process, without any server, and check the books
 	@$(VENV) -m jobs.demo $(ARGS)
 
 test: can-test lint ## start services of its own, run linters and tests, stop the services; ARGS='-k ledger'

@@ -1,1 +1,1 @@
-"""The main job on the embedded default, with books that must balance: `make demo`."""
+"""The sample's jobs on all three queues, in one process and without any server: `make demo` checks the books."""

@@ -17,7 +17,7 @@ from .mail_server import ACCEPTED
 
 
 def print_report(console: Console, findings: Findings, took: timedelta, checks: list[Check]) -> None:
-    """Print the figures, the checks with their differences, and the verdict.
+    """Print the figures, the checks with their differences, and whether the books balance.
 
     Parameters:
         console: where to.
