@@ -117,7 +117,18 @@ def _lines(rows: Sequence[Any]) -> list[str]:
 
 
 def write_summary(store: Store, chat_id: str, *, up_to: int, text: str, model: str) -> None:
-    """Write a summary, unless there is one that knows at least as much."""
+    """Write a summary in a transaction of its own, unless there is one that knows at least as much.
+
+    Parameters:
+        store: where to.
+        chat_id: names the chat.
+        up_to: position of the last message that the summary knows; 0 for none.
+        text: the summary.
+        model: who wrote it; `EXTRACT` for nobody.
+
+    Raises:
+        sqlalchemy.exc.DBAPIError: the database refuses it or is not reached.
+    """
     insert = sqlite.insert if store.is_sqlite else postgresql.insert
     new = insert(_SUMMARIES).values(chat_id=chat_id, up_to=up_to, text=text, model=model)
     upsert = new.on_conflict_do_update(

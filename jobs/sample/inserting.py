@@ -15,7 +15,19 @@ _BATCH: Final = 1000
 
 
 def insert_missing(connection: Connection, table_name: str, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Insert what is not there yet, and return how many rows that were."""
+    """Insert the rows that are not there yet, in batches of 1,000.
+
+    Parameters:
+        connection: in a transaction, which the caller commits.
+        table_name: one of the application's tables.
+        rows: column → value, all with the same columns.
+
+    Returns:
+        How many rows were inserted.
+
+    Raises:
+        KeyError: there is no such table.
+    """
     table = Base.metadata.tables[table_name]
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     statement = insert(table).on_conflict_do_nothing().returning(table.primary_key.columns[0])

@@ -18,7 +18,23 @@ def seed(
     chats: int = 10,
     resources: int = 10,
 ) -> str:
-    """Write sample data for every actor; rows that are there already stay as they are."""
+    """Write sample data for every actor; rows that are there already stay as they are.
+
+    Parameters:
+        accounts: how many, at least 1. Defaults to 10.
+        usages: how many that `charge_credit` can charge, at least 1. Defaults to 1,000.
+        balance: credits of each new account, at least 0. Defaults to 1,000,000.
+        task: the `task_id` of the usages. Defaults to `t1`.
+        users: how many, at least 1, each with an event to write to them about. Defaults to 10.
+        chats: how many, at least 1. Defaults to 10.
+        resources: how many, at least 1. Defaults to 10.
+
+    Returns:
+        Lines for a person: what there is, how much of it is new, and what can be sent.
+
+    Raises:
+        ValueError: a number is too small; nothing is written.
+    """
     for name, value, least in (
         ("accounts", accounts, 1),
         ("usages", usages, 1),
