@@ -1,3 +1,5 @@
+"""Does the demonstration's audit see each way in which the books may be wrong?"""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -35,6 +37,7 @@ JOBS = 15
 
 
 def letter(job: str, kind: str) -> Letter:
+    """Return a dead letter with its evidence, in its actor's queue."""
     queue = "llm" if job.startswith("summarize") else "critical"
     return Letter(queue, job, kind, "why", 1, ({"attempt": 1},))
 

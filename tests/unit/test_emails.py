@@ -1,3 +1,5 @@
+"""Which addresses, texts and servers make an email, and which are refused?"""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""What is said of a chat when no model is asked?"""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""How long does a Retry-After ask to wait?"""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
