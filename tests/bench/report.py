@@ -1,4 +1,4 @@
-"""How do the figures read on a terminal? One table of what was measured, one of what was to be reached."""
+"""How do the figures read on a terminal? A table of what was measured, one of what was to be reached, and one of how."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from tests.bench.rounds import Measured
 from tests.bench.row import Row, Target
@@ -27,6 +28,16 @@ def figures(all_measured: Iterable[Measured]) -> Table:
             table.add_row(name, contestant.name, *_cells(measured, contestant.name))
             name = ""
         table.add_section()
+    return table
+
+
+def conditions(all_measured: Iterable[Measured]) -> Table:
+    """Return under which conditions each row was measured."""
+    table = Table(title="Conditions")
+    table.add_column("row", no_wrap=True)
+    table.add_column("what was measured")
+    for measured in all_measured:
+        table.add_row(measured.row.name, Text(measured.row.what))
     return table
 
 

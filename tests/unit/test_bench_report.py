@@ -55,6 +55,11 @@ def test_targets_show_whether_they_are_reached() -> None:
     ]
 
 
+def test_conditions_say_what_each_row_measures() -> None:
+    """A reader of the figures needs no look at `--list`."""
+    assert lines(report.conditions([MEASURED])) == [["send-idle", "p99 of a send"]]
+
+
 def test_figures_of_a_failed_contestant_are_marked() -> None:
     """A contestant that failed is not taken for one that is not there."""
     failed = Measured(ROW, failed={"kit": "RuntimeError: no broker"})
