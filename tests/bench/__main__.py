@@ -68,7 +68,7 @@ def _measure(rows: Sequence[Row], services: Services, options: argparse.Namespac
         done.append(measure(row, services, options.runs, _saying(console)))
         if options.json:  # after each row: a run takes long, and what is done is not lost
             options.json.write_text(json.dumps(record(done, around), indent=2) + "\n")
-    console.print(report.figures(done), report.targets(done), report.conditions(done))
+    console.print(report.figures(done), report.targets(done), report.conditions(done, services.scale))
     if options.chart:
         _draw(done, options.chart)
     return 1 if any(measured.failed for measured in done) else 0

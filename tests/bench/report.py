@@ -1,4 +1,4 @@
-"""How do the figures read on a terminal? A table of what was measured, one of what was to be reached, and one of how."""
+"""How do the figures read on a terminal? Three tables: what came out, what should, and what was done."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def figures(all_measured: Iterable[Measured]) -> Table:
     return table
 
 
-def conditions(all_measured: Iterable[Measured]) -> Table:
-    """Return under which conditions each row was measured."""
-    table = Table(title="Conditions")
+def conditions(all_measured: Iterable[Measured], scale: float = 1.0) -> Table:
+    """Return under which conditions each row was measured; a scale other than 1.0 is in the title."""
+    table = Table(title="Conditions" if scale == 1.0 else f"Conditions, with {scale:g} of the jobs")
     table.add_column("row", no_wrap=True)
     table.add_column("what was measured")
     for measured in all_measured:
