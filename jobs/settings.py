@@ -127,7 +127,8 @@ class Settings(BaseSettings):
     smtp_timeout: Short = timedelta(seconds=10)
     """How long the mail server may take for each answer; an email needs six, and more with TLS and a login.
     Their sum is bounded by the 15 s that a job of `critical` may take, a limit that interrupts between two
-    answers. If it is too short, an email that the server is slow to accept is sent again. Defaults to 10 s."""
+    answers. If it is too short, an email that the server is slow to accept is sent again. Defaults to
+    10 s."""
 
     # The model
     llm_key: Annotated[SecretStr, SECRET] | None = None

@@ -1,1 +1,1 @@
-"""The sample's jobs on all three queues, in one process and without any server: `make demo` checks the books."""
+"""The sample's jobs on all three queues, in one process, with books that must balance: `make demo`."""
