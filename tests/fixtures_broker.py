@@ -15,6 +15,7 @@ from middleware.transport.broker import JobBroker
 
 from .brokers import build_quorum_broker, start_worker, stop_worker
 from .control import Control
+from .proxy import Proxy
 from .rabbit import Rabbit
 from .rigs import Rig, build_rig
 
@@ -58,6 +59,14 @@ def make_broker(rabbit: Rabbit) -> Iterator[MakeBroker]:
             return broker
 
         yield make
+
+
+@pytest.fixture
+def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
+    """A proxy in front of the test's broker."""
+    proxy = Proxy(rabbit.url)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Final, TypeVar
@@ -24,6 +25,8 @@ log = get_logger(__name__)
 R = TypeVar("R")
 
 _START_SECONDS: Final = 10.0
+_STOCK_SECONDS: Final = 1.0
+"""What Dramatiq waits for a cancelled coroutine. Source: its `EventLoopThread.run_coroutine`, 2.2.1."""
 
 
 class AsyncIO(StockAsyncIO):
@@ -33,8 +36,9 @@ class AsyncIO(StockAsyncIO):
     is meant to end it at once.
 
     Parameters:
-        cleanup: how long a coroutine may take to clean up after it was cancelled. Defaults to 4 seconds: with
-            the grace of 25 seconds it ends within the 30 seconds that Kubernetes grants.
+        cleanup: how long a coroutine may take to clean up after it was cancelled, at least the second that
+            Dramatiq itself waits. Defaults to 4 seconds: with a grace of 25 s, a worker whose coroutines
+            leave no tasks behind ends within the 30 s that Kubernetes grants.
     """
 
     def __init__(self, *, cleanup: timedelta = timedelta(seconds=4)) -> None:
@@ -67,6 +71,8 @@ class _Loop(EventLoopThread):
     def __init__(self, logger: object, cleanup: timedelta) -> None:
         super().__init__(logger)
         self._cleanup_seconds = cleanup.total_seconds()
+        self._given_up: weakref.WeakSet[asyncio.Task[object]] = weakref.WeakSet()
+        """Jobs' tasks that were cancelled and waited for in vain."""
 
     def run_coroutine(self, coro: Awaitable[R]) -> R:
         """Run a coroutine for a worker's thread, which waits for it.
@@ -75,8 +81,10 @@ class _Loop(EventLoopThread):
             Interrupt: the thread was interrupted; the coroutine has ended, or did not within `cleanup`.
         """
         ended = threading.Event()
+        tasks: list[asyncio.Task[object] | None] = []
 
         async def noted() -> R:
+            tasks.append(asyncio.current_task())
             try:
                 return await coro
             finally:
@@ -85,11 +93,12 @@ class _Loop(EventLoopThread):
         try:
             return super().run_coroutine(noted())
         except RuntimeError as error:
-            # Dramatiq waits one second, and then hides the interrupt in an error of another kind.
+            # Dramatiq waits a second, and then hides the interrupt in an error of another kind.
             interrupt = error.__cause__
             if not isinstance(interrupt, Interrupt):
                 raise
-        if not ended.wait(self._cleanup_seconds):
+        if not ended.wait(max(0.0, self._cleanup_seconds - _STOCK_SECONDS)):
+            self._given_up.update(task for task in tasks if task is not None)
             log.warning("job.still_running", reason="its coroutine does not end though it was cancelled")
         raise interrupt
 
@@ -104,7 +113,7 @@ class _Loop(EventLoopThread):
         ended.wait(self._cleanup_seconds + 1)
 
     async def _cancel_tasks(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        tasks = asyncio.all_tasks() - {asyncio.current_task()} - set(self._given_up)
         for task in tasks:
             task.cancel()
         if tasks:

@@ -1,7 +1,7 @@
 """How do settled deliveries get back to the channel that delivered them?
 
-Worker threads and the publisher's thread settle; the consumer's thread sends. Acknowledgements are sent in
-as few frames as possible: one covers all tags below the first delivery that is still open.
+Worker threads and whoever has the publisher's turn settle; the consumer's thread sends. Acknowledgements are
+sent in as few frames as possible: one covers all tags below the first delivery that is still open.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How does a coroutine wait for the confirm without holding up its event loop?
 
-The publisher's thread does the waiting, as for a `send()`; when the last ticket has ended it wakes the loop.
+Whoever has the publisher's turn does the waiting, as for a `send()`, and wakes the loop when the last ticket
+has ended.
 """
 
 from __future__ import annotations
@@ -14,33 +15,30 @@ from typing import Any
 from dramatiq import Message
 
 from .publication import Publication, Ticket
-from .sending import Outbound, give_up, raise_unless_confirmed
+from .sending import Outbound, Progress, give_up, raise_unless_confirmed
 
 
-class _Countdown:
+class _Countdown(Progress):
     """Lets one coroutine wait until a number of tickets ended."""
 
     def __init__(self, count: int) -> None:
-        self.left = count
+        super().__init__(count)
         self._loop = asyncio.get_running_loop()
-        self._all_ended = self._loop.create_future()
+        self._ended = self._loop.create_future()
 
-    def __call__(self, _ticket: Ticket) -> None:
-        self.left -= 1  # only the publisher's thread counts
-        if self.left == 0:
-            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
-                self._loop.call_soon_threadsafe(self._end)
+    def all_ended(self) -> None:
+        """Wake the coroutine, from whatever thread."""
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
+            self._loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
-        if not self._all_ended.done():
-            self._all_ended.set_result(None)
+        if not self._ended.done():
+            self._ended.set_result(None)
 
-    async def wait(self, seconds: float) -> bool:
-        """Return whether all ended; gives up when none did for `seconds`."""
-        before = -1
-        while self.left != before:
-            before = self.left
-            done, _ = await asyncio.wait({self._all_ended}, timeout=seconds)
+    async def wait(self, patience: float) -> bool:
+        """Return whether all ended; gives up when none did for `patience` seconds."""
+        while seconds := self.seconds_left(patience):
+            done, _ = await asyncio.wait({self._ended}, timeout=seconds)
             if done:
                 return True
         return False

@@ -42,8 +42,6 @@ class JobBroker(EnqueueingBroker):
         payload_limit: bytes of JSON that a job's arguments may take. Defaults to 64 KiB.
     """
 
-    is_inline = False
-
     def __init__(
         self,
         *,

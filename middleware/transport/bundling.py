@@ -26,6 +26,10 @@ class BundlingConnection(pika.SelectConnection):
     def _adapter_emit_data(self, data: bytes) -> None:
         self._unsent.append(data)
 
+    def write(self, frames: bytes) -> None:
+        """Write whole frames that the caller has encoded."""
+        self._unsent.append(frames)
+
     def flush(self) -> None:
         """Write what was said since the last call; what the socket does not take waits in pika's buffer.
 

@@ -126,7 +126,7 @@ class EnqueueingBroker(dramatiq.Broker):
             if checked % _AT_ONCE == 0:
                 await asyncio.sleep(0)
         if publications:
-            if self.is_inline:  # the first job starts the worker, which looks at the database
+            if type(self).begin_sending is not EnqueueingBroker.begin_sending:
                 await asyncio.to_thread(self._begin_sending, messages)
             await send_and_await(self._outbound, messages, publications, self._publish_timeout)
         self._sent(messages, delay_ms)

@@ -11,7 +11,9 @@ from typing import Final
 
 IDLE: Final = float("inf")
 GATHER_SECONDS: Final = 0.005
+"""Longer means fewer frames, and more jobs that have ended and come again after a crash."""
 _SHARE: Final = 4
+"""Of the prefetch: three quarters are left for the threads while the broker sends the next ones."""
 
 
 class Gathering:

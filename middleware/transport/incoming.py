@@ -32,7 +32,7 @@ def incoming(
     """Turn what came off the wire into a delivery for a worker thread.
 
     A body that is no message, and a message for an actor that is not declared here, become dead letters,
-    byte for byte; the publisher's thread does the waiting.
+    byte for byte; whoever has the publisher's turn does the waiting.
 
     Returns:
         The delivery, None if it became a dead letter.

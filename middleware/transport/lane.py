@@ -15,8 +15,8 @@ from .wire import WireError
 
 _MOST_IN_FLIGHT: Final = 2000
 """Unanswered publishes of one lane at most: what a lost connection can leave unknown."""
-_BURST: Final = 500
-"""Publishes written in one go; then confirms are read, so that they are not starved."""
+_BURST: Final = 100
+"""Publishes written in one go: the broker begins with them, and its confirms are read, before the next."""
 
 READY_KIND: Final = "ready"
 ROUTED_KIND: Final = "routed"
@@ -40,10 +40,12 @@ class Lane:
     """The publishes that share a channel: waiting, then in flight.
 
     Parameters:
+        queue: whose publishes they are.
         kind: ready, routed or alone.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, queue: str, kind: str) -> None:
+        self.queue = queue
         self.waiting: deque[Ticket] = deque()
         self._channel: ConfirmChannel | None = None
         self._limit = 1 if kind == ALONE_KIND else _MOST_IN_FLIGHT
@@ -52,6 +54,11 @@ class Lane:
     def can_write(self) -> bool:
         """Whether something waits and there is room for it in flight."""
         return bool(self.waiting) and self.in_flight < self._limit
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its channel stands."""
+        return self._channel is not None and self._channel.is_open
 
     @property
     def in_flight(self) -> int:
@@ -73,6 +80,7 @@ class Lane:
                 return
             ticket = self.waiting.popleft()
             try:
+                self._open(open_channel)  # first, for the ticket's sender may give up meanwhile
                 if prepare(ticket):
                     self._open(open_channel).publish(ticket)
             except WireError:

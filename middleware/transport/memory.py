@@ -61,7 +61,7 @@ class Memory:
     def _store(self, publication: Publication) -> None:
         if publication.place == DEAD:
             self.dead[publication.queue].append(
-                DeadLetter(publication.queue, publication.body, publication.headers)
+                DeadLetter(publication.queue, publication.body, dict(publication.headers))
             )
         elif publication.place == DELAYED:
             due = time.monotonic() + publication.ticks * TICK.total_seconds()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 READY: Final = "ready"
 DELAYED: Final = "delayed"
 DEAD: Final = "dead"
+_NO_HEADERS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(NamedTuple):
     """A message on its way to a queue, its ladder, or its dead letters.
 
     Attributes:
@@ -35,7 +35,7 @@ class Publication:
     message_id: str
     actor: str = ""
     timestamp: int = 0
-    headers: dict[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, Any] = _NO_HEADERS
     ticks: int = 0
     alone: bool = False
 

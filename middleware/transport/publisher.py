@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import pika
@@ -55,7 +56,7 @@ class Publisher:
         """Start without connection, thread and tickets; in a forked child they belong to the parent."""
         self._stop = threading.Event()
         self._publishing = Publishing(self._parameters, self._topologies, self._name, self._stop)
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
         self._driver = 0
         self._called = threading.Event()
         self._starting = threading.Lock()
@@ -86,51 +87,57 @@ class Publisher:
             patience: seconds without any confirm after which it gives up.
 
         Returns:
-            False if it did nothing: the connection is in use, down or blocked, or the thread runs a job,
-            whose interrupt must not land in the middle of a frame.
+            False if it did nothing: the connection is in use, down, blocked or not prepared for these queues,
+            or the thread runs a job, whose interrupt must not land in the middle of a frame.
+
+        Raises:
+            BaseException: what a signal's handler raised meanwhile; the connection is given up.
         """
         if self._driver == threading.get_ident():
             _refuse_nested(tickets)
             return True
-        if current_delivery() is not None or not self._turn.acquire(blocking=False):
+        if current_delivery() is not None:
             return False
-        publishing = self._publishing
-        try:
-            if not publishing.is_writable or self._stop.is_set():
-                return False
-            self._driver = threading.get_ident()
-            publishing.add(tickets)
-            self._drive(countdown, patience)
+        try:  # begins before the turn is taken: a signal may raise at any moment from then on
+            return self._turn.acquire(blocking=False) and self._drive(tickets, countdown, patience)
         finally:
-            self._driver = 0
-            self._turn.release()
-            if publishing.has_work:
-                self._call()
-        return True
+            with suppress(RuntimeError):  # it is somebody else's
+                self._turn.release()
 
-    def _drive(self, countdown: Countdown, patience: float) -> None:
+    def _drive(self, tickets: Sequence[Ticket], countdown: Countdown, patience: float) -> bool:
         publishing = self._publishing
+        has_begun = False
         try:
             publishing.look()
-            while countdown.left and publishing.wire is not None:
+            if not (publishing.is_writable and publishing.is_prepared_for(tickets)) or self._stop.is_set():
+                return False
+            has_begun, self._driver = True, threading.get_ident()
+            publishing.add(tickets)
+            while countdown.left and publishing.wire is not None and not self._stop.is_set():
                 seconds = countdown.seconds_left(patience)
-                if not seconds:
-                    return
-                publishing.round(seconds)
+                # What takes long is left to the publisher's thread, and it must not wait for this sender.
+                if not seconds or publishing.needs_opening:
+                    break
+                publishing.round(seconds, may_open=False)
         except BaseException as error:
             self._give_up(error)
             if not isinstance(error, Exception):
                 raise  # a signal's, in the middle of whatever it was
+        finally:
+            self._driver = 0
+            if publishing.has_work:
+                self._call()
+        return has_begun
 
     def _give_up(self, error: BaseException) -> None:
         """Give up the connection; it is not known what of it still works."""
-        if not isinstance(error, WireError):
+        if isinstance(error, Exception) and not isinstance(error, WireError):
             log.critical("publisher.failed", error=repr(error), exc_info=True)
         self._publishing.lose(str(error) if isinstance(error, WireError) else repr(error))
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
         """Run a callable on the thread that has the turn then, for repeating a publish after a while."""
-        self._publishing.add_call(time.monotonic() + seconds, call)
+        self._publishing.calls.add(time.monotonic() + seconds, call)
         self._call()
 
     def close(self) -> None:
@@ -170,6 +177,7 @@ class Publisher:
                 self._serve()
         with self._turn:
             publishing.lose(CLOSED)
+            publishing.close_lost()
             publishing.refuse_all()
 
     def _serve(self) -> None:
@@ -178,10 +186,11 @@ class Publisher:
         while not self._stop.is_set():
             has_work = publishing.has_work
             try:
+                publishing.close_lost()
                 if publishing.wire is not None:
                     publishing.round(publishing.seconds_until_call if has_work else 0.0)
                 else:
-                    publishing.run_due()
+                    publishing.calls.run_due()
                     publishing.connect()
             except Exception as error:
                 self._give_up(error)

@@ -1,16 +1,14 @@
 """What is done on the publisher's connection? Lanes are written, answers are read, tickets end.
 
-By one thread at a time, whichever has the turn; only `add` and `wake` are for any thread at any time.
+By one thread at a time, whichever has the turn; what any thread may ask and do comes first, apart.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pika
@@ -22,6 +20,7 @@ from .declare import declare
 from .lane import Lane, kind_of
 from .publication import Result, Ticket
 from .reconnect import Reconnect
+from .timed_calls import TimedCalls
 from .topology import Topology
 from .wire import ChannelClosed, Wire, WireError
 
@@ -47,6 +46,7 @@ class Publishing:
 
     Attributes:
         wire: the connection, None while there is none.
+        calls: what is to be done after a while.
     """
 
     def __init__(
@@ -62,10 +62,9 @@ class Publishing:
         self._stop = stop
         self.wire: Wire | None = None
         self._inbox: deque[Ticket] = deque()
-        self._calls: deque[tuple[float, Callable[[], None]]] = deque()
-        self._later: list[tuple[float, int, Callable[[], None]]] = []
-        self._numbers = itertools.count()
+        self.calls = TimedCalls()
         self._polling = False
+        self._lost: deque[Wire] = deque()
         self._lanes: dict[tuple[str, str], Lane] = {}
         self._declared: set[str] = set()
         self._next_drop = 0.0
@@ -91,10 +90,6 @@ class Publishing:
         """Take tickets in."""
         self._inbox.extend(tickets)
 
-    def add_call(self, due: float, call: Callable[[], None]) -> None:
-        """Take in a callable that is due at a moment of the monotonic clock."""
-        self._calls.append((due, call))
-
     def wake(self) -> None:
         """Have the thread that waits for the socket, if one does, look at what came in."""
         wire = self.wire
@@ -105,42 +100,65 @@ class Publishing:
     @property
     def has_work(self) -> bool:
         """Whether something waits to be written or answered."""
-        if self._inbox or self._calls:
+        if self._inbox or self.calls.has_new or self._lost:
             return True
         return any(lane.waiting or lane.in_flight for lane in list(self._lanes.values()))
 
     @property
     def seconds_until_call(self) -> float:
         """How long until the next call is due, or a while if there is none."""
-        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else _IDLE_SECONDS
+        return min(_IDLE_SECONDS, self.calls.seconds_left)
 
     # --- the thread that has the turn ---
 
-    def round(self, seconds: float) -> None:
+    def round(self, seconds: float, *, may_open: bool = True) -> None:
         """Write what came in, then read what the broker answered.
 
         Parameters:
             seconds: wait at most so long for an answer.
+            may_open: whether channels may be opened and queues declared, which takes seconds if the broker is
+                slow. Defaults to True.
 
         Raises:
             WireError: the connection went.
         """
-        self.run_due()
+        self.calls.run_due()
         wire = self.wire
         if wire is None:
             return
         self._sort()
         self._drop_abandoned()
-        if self._blocked is None:
-            for lane in list(self._lanes.values()):
-                lane.write(lambda ticket: self._prepare(wire, ticket), lambda: self._open_channel(wire))
+        lanes = self._writable_lanes(may_open)
+        for lane in lanes:
+            lane.write(lambda ticket: self._prepare(wire, ticket), lambda: self._open_channel(wire))
         self._polling = True
-        if self._inbox or self._calls or self._can_write() or self._stop.is_set():
+        if self._inbox or self.calls.has_new or self._stop.is_set() or any(lane.can_write for lane in lanes):
             seconds = 0
         wire.pump(min(seconds, self.seconds_until_call))
         self._polling = False
         if not wire.is_open:
             raise WireError(wire.failure)
+
+    def _writable_lanes(self, may_open: bool) -> list[Lane]:
+        if self._blocked is not None:
+            return []
+        return [lane for lane in self._lanes.values() if may_open or self._is_prepared(lane)]
+
+    def _is_prepared(self, lane: Lane) -> bool:
+        """Whether a lane can be written on without waiting for the broker first."""
+        return lane.is_open and lane.queue in self._declared
+
+    def is_prepared_for(self, tickets: Sequence[Ticket]) -> bool:
+        """Whether tickets can be written without opening a channel or declaring a queue first."""
+        return all(
+            (lane := self._lanes.get(self._lane_key(ticket))) is not None and self._is_prepared(lane)
+            for ticket in tickets
+        )
+
+    @property
+    def needs_opening(self) -> bool:
+        """Whether something waits for a channel to be opened or a queue to be declared."""
+        return any(lane.waiting and not self._is_prepared(lane) for lane in self._lanes.values())
 
     def look(self) -> None:
         """Read what the broker said while nobody looked, such as that it closes the connection.
@@ -153,14 +171,6 @@ class Publishing:
             wire.pump(0)
             if not wire.is_open:
                 raise WireError(wire.failure)
-
-    def run_due(self) -> None:
-        """Run the calls whose time has come; they outlive connections, so they are no timers of a loop."""
-        while self._calls:
-            due, call = self._calls.popleft()
-            heapq.heappush(self._later, (due, next(self._numbers), call))
-        while self._later and self._later[0][0] <= time.monotonic():
-            heapq.heappop(self._later)[2]()
 
     def connect(self) -> None:
         """Connect, if something waits to be written and it is time for another try."""
@@ -179,16 +189,24 @@ class Publishing:
         self._reconnect.succeeded(self.wire.address)
 
     def lose(self, reason: str) -> None:
-        """Give the connection up: what is in flight may be stored or not, what waits goes on waiting."""
+        """Give the connection up: what is in flight may be stored or not, what waits goes on waiting.
+
+        It is closed by `close_lost`, because a broker that does not answer holds that up for seconds.
+        """
         wire, self.wire = self.wire, None
         self._declared.clear()
         self._blocked = None
         for lane in self._lanes.values():
             lane.lose(reason)
         if wire is not None:
-            wire.close()
+            self._lost.append(wire)
             if not self._stop.is_set():
                 self._reconnect.lost(reason)
+
+    def close_lost(self) -> None:
+        """Close what was given up."""
+        while self._lost:
+            self._lost.popleft().close()
 
     def refuse_all(self) -> None:
         """End what was not written: nobody will."""
@@ -210,35 +228,40 @@ class Publishing:
         self._blocked = reason
         log.warning("publisher.blocked" if reason else "publisher.unblocked", reason=reason)
 
-    def _can_write(self) -> bool:
-        return self._blocked is None and any(lane.can_write for lane in self._lanes.values())
-
     def _sort(self) -> None:
         """Put what came in, and what is to be written again, into its lane."""
         while self._inbox:
             ticket = self._inbox.popleft()
-            publication = ticket.publication
-            kind = kind_of(publication, self._largest)
-            lane = self._lanes.get((publication.queue, kind))
+            key = self._lane_key(ticket)
+            lane = self._lanes.get(key)
             if lane is None:
-                lane = self._lanes[publication.queue, kind] = Lane(kind)
+                lane = self._lanes[key] = Lane(*key)
             lane.waiting.append(ticket)
 
+    def _lane_key(self, ticket: Ticket) -> tuple[str, str]:
+        return ticket.publication.queue, kind_of(ticket.publication, self._largest)
+
     def _prepare(self, wire: Wire, ticket: Ticket) -> bool:
-        """Claim a ticket and declare what its queue needs; False if it is not to be written."""
-        if not ticket.claim():
-            return False
-        if ticket.wanted is not None and not ticket.wanted():
-            ticket.end(Result.REFUSED, "its delivery is no longer ours")
+        """Declare what a ticket's queue needs and claim the ticket; False if it is not to be written.
+
+        In this order: a sender that gives up while a slow broker declares knows that nothing was written.
+        """
+        refusal = ""
+        if ticket.is_abandoned:
             return False
         try:
             self._declare(wire, ticket.publication.queue)
         except (TopologyError, ChannelClosed) as error:
             if isinstance(error, ChannelClosed) and error.code == 0:
                 raise WireError(error.text) from error
-            ticket.end(Result.REFUSED, str(error))
+            refusal = str(error)
+        if not ticket.claim():
             return False
-        return True
+        if not refusal and ticket.wanted is not None and not ticket.wanted():
+            refusal = "its delivery is no longer ours"
+        if refusal:
+            ticket.end(Result.REFUSED, refusal)
+        return not refusal
 
     def _declare(self, wire: Wire, queue: str) -> None:
         """Declare what a queue needs, once a connection and again when something of it is found missing."""

@@ -39,39 +39,50 @@ class Outbound(Protocol):
         ...
 
 
-class Countdown:
-    """Lets one thread wait until a number of tickets ended.
+class Progress:
+    """How many tickets of one send have not ended, and since when none has.
 
     Attributes:
-        left: how many have not; counted by the thread that ends tickets, one at a time.
+        left: how many have not; counted by whoever has the publisher's turn, one thread at a time.
     """
-
-    __slots__ = ("_lock", "_moved_at", "left")
 
     def __init__(self, count: int) -> None:
         self.left = count
         self._moved_at = time.monotonic()
-        self._lock = threading.Lock()
-        self._lock.acquire()
 
     def __call__(self, _ticket: Ticket) -> None:
         self.left -= 1
         self._moved_at = time.monotonic()
         if self.left == 0:
-            self._lock.release()
+            self.all_ended()
+
+    def all_ended(self) -> None:
+        """Tell the sender."""
+        raise NotImplementedError
 
     def seconds_left(self, patience: float) -> float:
         """Return how long it is until none has ended for `patience` seconds."""
         return max(0.0, self._moved_at + patience - time.monotonic())
 
+
+class Countdown(Progress):
+    """Lets one thread wait until a number of tickets ended."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def all_ended(self) -> None:
+        """Wake the thread."""
+        self._lock.release()
+
     def wait(self, patience: float) -> bool:
         """Return whether all ended; gives up when none did for `patience` seconds."""
-        while True:
-            seconds = self.seconds_left(patience)
-            if self._lock.acquire(timeout=seconds):
-                return True
+        while not self._lock.acquire(timeout=self.seconds_left(patience)):
             if not self.seconds_left(patience):
                 return False
+        return True
 
 
 def send(

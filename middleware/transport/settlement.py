@@ -132,7 +132,7 @@ class _Publishing:
         self._outbound.submit(self._tickets)
 
     def _ended(self, _ticket: Ticket) -> None:
-        self._left -= 1  # tickets of one delivery end on one thread
+        self._left -= 1  # one at a time: by whoever has the publisher's turn
         if self._left:
             return
         try:

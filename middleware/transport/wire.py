@@ -1,7 +1,7 @@
 """How does the kit talk AMQP?
 
-A `Wire` is one connection that moves only while its owner calls `pump()`: the consumer's thread, the
-publisher's thread, or a command that declares something and leaves. pika's own blocking adapter puts
+A `Wire` is one connection that moves only while its owner calls `pump()`: the consumer's thread, whoever has
+the publisher's turn, or a command that declares something and leaves. pika's own blocking adapter puts
 two layers of queues between socket and caller; here a callback gets the frame as soon as it is read.
 """
 
@@ -157,6 +157,10 @@ class Wire:
         self.ioloop.poll()
         self.ioloop.process_timeouts()
         self.ioloop.remove_timeout(timer)
+
+    def write(self, frames: bytes) -> None:
+        """Write whole frames of an open channel; they leave with the next `pump()`."""
+        self._connection.write(frames)
 
     @property
     def has_news(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 
 import dramatiq
@@ -23,14 +22,6 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.owned_services
 
 SECOND = timedelta(seconds=1)
-
-
-@pytest.fixture
-def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
-    """A proxy in front of the test's broker."""
-    proxy = Proxy(rabbit.url)
-    yield proxy
-    proxy.close()
 
 
 def test_a_send_during_an_alarm_ends_at_its_deadline(

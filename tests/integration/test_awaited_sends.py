@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -20,14 +19,6 @@ from tests.strangers import message
 from tests.waiting import wait_until
 
 SHORT = timedelta(milliseconds=700)
-
-
-@pytest.fixture
-def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
-    """A proxy in front of the test's broker."""
-    proxy = Proxy(rabbit.url)
-    yield proxy
-    proxy.close()
 
 
 def stored(rabbit: Rabbit) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import select
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from middleware.transport.addresses import parse_urls
+from middleware.transport.publication import READY, Publication, Result, Ticket
 from middleware.transport.wire import Wire
 from tests.brokers import QUEUE
 from tests.fixtures_broker import MakeBroker
@@ -19,14 +19,7 @@ from tests.strangers import message
 from tests.waiting import wait_until
 
 LARGE = "x" * 15_000
-
-
-@pytest.fixture
-def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
-    """A proxy in front of the test's broker."""
-    proxy = Proxy(rabbit.url)
-    yield proxy
-    proxy.close()
+HEADERS = {"jobs-attempt": 2}
 
 
 def test_a_message_leaves_in_one_piece(proxy: Proxy, make_broker: MakeBroker) -> None:
@@ -86,3 +79,42 @@ def _takes_data(wire: Wire) -> bool:
 def _pumped(wire: Wire) -> bool:
     wire.pump(0)
     return wire.is_open
+
+
+@pytest.mark.parametrize("frames", ["", "?frame_max=8192"], ids=["large frames", "small frames"])
+def test_a_message_arrives_whole_whichever_way_it_is_written(
+    rabbit: Rabbit, make_broker: MakeBroker, frames: str
+) -> None:
+    """Bodies around the limit of one frame arrive byte for byte, with the same properties."""
+    broker = make_broker(url=f"{rabbit.url}{frames}")
+    broker.enqueue(message("declares the queue"))
+    bodies = [bytes([65 + number]) * size for number, size in enumerate((1, 4087, 4088, 4089, 8184, 20_000))]
+    tickets = [
+        Ticket(Publication(QUEUE, READY, body, f"id {len(body)}", "actor", 7, HEADERS), lambda _ticket: None)
+        for body in bodies
+    ]
+    broker.publisher.submit(tickets)
+    wait_until(lambda: all(ticket.result is Result.CONFIRMED for ticket in tickets), what="all confirms")
+    arrived = {letter.body: letter for letter in rabbit.letters(QUEUE)[1:]}
+    assert set(arrived) == set(bodies)
+    for body, letter in arrived.items():
+        assert letter.properties.message_id == f"id {len(body)}"
+        assert (letter.properties.type, letter.properties.timestamp) == ("actor", 7)
+        assert letter.properties.delivery_mode == 2
+        assert letter.headers["jobs-attempt"] == 2
+
+
+def test_what_cannot_be_encoded_is_refused_and_harms_nobody(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """A message id too long for AMQP refuses its own message; the next has the same connection."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+    wrong = Ticket(Publication(QUEUE, READY, b"body", "x" * 300), lambda _ticket: None)
+    broker.publisher.submit([wrong])
+    wait_until(lambda: wrong.result is not None, what="the wrong one to end")
+    assert wrong.result is Result.REFUSED
+    assert "cannot be encoded" in wrong.reason
+    broker.enqueue(message("last"))
+    assert proxy.accepted == 1
+    assert rabbit.ready(QUEUE) == 2

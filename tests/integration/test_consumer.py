@@ -33,14 +33,6 @@ def gate() -> Iterator[Gate]:
     gate.open()
 
 
-@pytest.fixture
-def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
-    """A proxy in front of the test's broker."""
-    proxy = Proxy(rabbit.url)
-    yield proxy
-    proxy.close()
-
-
 def test_a_worker_holds_no_more_than_the_prefetch(
     rabbit: Rabbit, make_broker: MakeBroker, start: StartWorker, gate: Gate
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,14 +19,6 @@ from tests.strangers import message
 from tests.waiting import wait_until
 
 SECOND = timedelta(seconds=1)
-
-
-@pytest.fixture
-def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
-    """A proxy in front of the test's broker."""
-    proxy = Proxy(rabbit.url)
-    yield proxy
-    proxy.close()
 
 
 def _closed_port() -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import time
 from contextlib import suppress
 from datetime import timedelta
 
 import dramatiq
 import pytest
 
-from middleware import EnqueueUnknown, NotEnqueued, QuorumBroker
+from middleware import EnqueueUnknown, NotEnqueued, Queue, QuorumBroker
 from middleware.transport.publication import READY, Publication, Result, Ticket
 from middleware.transport.sending import Countdown
 from tests.brokers import QUEUE
@@ -23,12 +23,17 @@ from tests.strangers import message
 from tests.waiting import stays, wait_until
 
 
-@pytest.fixture
-def proxy(rabbit: Rabbit) -> Iterator[Proxy]:
-    """A proxy in front of the test's broker."""
-    proxy = Proxy(rabbit.url)
-    yield proxy
-    proxy.close()
+def wait_for_turn(broker: QuorumBroker) -> None:
+    """Wait until the publisher's thread is done with the connection."""
+
+    def is_free() -> bool:
+        turn = broker.publisher._turn
+        free = turn.acquire(blocking=False)
+        if free:
+            turn.release()
+        return free
+
+    wait_until(is_free, what="the publisher's thread to be done")
 
 
 class Threads(Countdown):
@@ -60,7 +65,7 @@ def test_a_sender_drives_a_connection_that_nobody_uses(make_broker: MakeBroker) 
     """Once the connection stands, the sending thread writes its job and reads the confirm by itself."""
     broker = make_broker()
     broker.enqueue(message())
-    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    wait_for_turn(broker)
     assert drive(broker) == (True, [threading.current_thread().name])
 
 
@@ -83,7 +88,7 @@ def test_a_sender_takes_others_jobs_along(rabbit: Rabbit, proxy: Proxy, make_bro
     """While one sender waits for its confirm, what others send is written on the same connection, by it."""
     broker = make_broker(url=proxy.url)
     broker.enqueue(message("first"))
-    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    wait_for_turn(broker)
     proxy.holds_answers.set()
     threads = [threading.Thread(target=broker.enqueue, args=(message(str(number)),)) for number in range(8)]
     for thread in threads:
@@ -120,7 +125,7 @@ def test_an_exception_in_the_middle_of_a_send_gives_the_connection_up(
     """A signal that ends a send leaves no half frame behind: the next send has a new connection."""
     broker = make_broker(url=proxy.url)
     broker.enqueue(message("first"))
-    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    wait_for_turn(broker)
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -146,7 +151,7 @@ def test_a_signals_handler_that_sends_in_the_middle_of_a_send_is_told(
     """It gets NotEnqueued at once, instead of waiting for the send that waits for it."""
     broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=30))
     broker.enqueue(message("first"))
-    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    wait_for_turn(broker)
     refused: list[str] = []
 
     def send(number: int, frame: object) -> None:
@@ -177,11 +182,74 @@ def test_an_idle_connection_keeps_its_heartbeat(proxy: Proxy, make_broker: MakeB
     assert proxy.accepted == 1
 
 
+def test_a_first_send_to_another_queue_ends_in_time(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """Declaring a queue at a broker that does not answer is left to the publisher's thread."""
+    broker = make_broker(
+        url=proxy.url, publish_timeout=timedelta(seconds=1), queues=[Queue(name=QUEUE), Queue(name="other")]
+    )
+    broker.enqueue(message("first"))
+    wait_for_turn(broker)
+    proxy.holds_answers.set()
+    began = time.monotonic()
+    with pytest.raises(NotEnqueued, match="within 1 s"):
+        broker.enqueue(message("second").copy(queue_name="other"))
+    assert time.monotonic() - began < 5  # two channels and a declaration may take ten seconds each
+    proxy.holds_answers.clear()
+
+
+def test_a_driving_sender_holds_up_no_other_queue(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """A sender that waits for a late confirm lets the thread declare what another sender's queue needs."""
+    broker = make_broker(url=proxy.url, queues=[Queue(name=QUEUE), Queue(name="other")])
+    broker.enqueue(message("first"))
+    wait_for_turn(broker)
+    proxy.holds_answers.set()
+    driving = threading.Thread(target=broker.enqueue, args=(message("late"),))
+    driving.start()
+    wait_until(lambda: broker.publisher._driver, what="the sender to drive")
+    other = threading.Thread(target=broker.enqueue, args=(message("other").copy(queue_name="other"),))
+    other.start()
+    wait_until(lambda: not broker.publisher._driver, what="the sender to leave the turn to the thread")
+    assert driving.is_alive()
+    proxy.holds_answers.clear()
+    for thread in (driving, other):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert rabbit.ready("other") == 1
+
+
+def test_closing_ends_a_send_under_way(proxy: Proxy, make_broker: MakeBroker) -> None:
+    """A sender that drives while the broker is closed learns that its job may be stored, at once."""
+    broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=60))
+    broker.enqueue(message("first"))
+    wait_for_turn(broker)
+    proxy.holds_answers.set()
+    told: list[str] = []
+
+    def send() -> None:
+        try:
+            broker.enqueue(message("second"))
+        except EnqueueUnknown as error:
+            told.append(str(error))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    wait_until(lambda: broker.publisher._driver, what="the sender to drive")
+    broker.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert len(told) == 1
+    proxy.holds_answers.clear()
+
+
 def test_senders_do_not_wait_for_the_one_whose_confirm_is_late(proxy: Proxy, make_broker: MakeBroker) -> None:
     """A send that gives up while it drives lets the others go on; each ends within its own timeout."""
     broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=1))
     broker.enqueue(message("first"))
-    wait_until(lambda: not broker.publisher._turn.locked(), what="the publisher's thread to be done")
+    wait_for_turn(broker)
     proxy.holds_answers.set()
     unknown: list[str] = []
 
