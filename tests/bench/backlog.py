@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 from tests.bench import queues, workers
+from tests.bench.pace import ACTOR
 from tests.bench.row import KIT, Contestant, Row, Target
 from tests.bench.services import Services
-from tests.bench.working import ACTOR
 
 _JOBS: Final = 60_000
 _BACKLOG: Final = 1_000_000

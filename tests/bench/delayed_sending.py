@@ -12,7 +12,7 @@ from typing import Any, Final
 import dramatiq
 
 from middleware.transport.broker import JobBroker
-from tests.bench.working import ACTOR
+from tests.bench.pace import ACTOR
 
 _BATCH: Final = 2_000
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from tests.bench import processes, workers
 from tests.bench.clock import p99
+from tests.bench.handover import handed_over
 from tests.bench.row import KIT, Contestant, Row, Target
 from tests.bench.services import Services
 
@@ -35,12 +36,8 @@ def _accuracy(services: Services) -> float:
         with workers.running(place, "tests.bench.kit_delays", [_QUEUE], BENCH_JOBS=jobs) as worker:
             worker.wait_for_consumers([_QUEUE])
             processes.figure("tests.bench.kit_delays_sending", jobs, environment=variables)
-            report = worker.wait_for(lambda: _read(place.report), "all jobs to arrive")
+            report = worker.wait_for(lambda: handed_over(place.report), "all jobs to arrive")
     return p99([error_share(asked, late) for asked, late in json.loads(report)])
-
-
-def _read(report: Path) -> str | None:
-    return report.read_text() if report.exists() else None
 
 
 def spread(jobs: int) -> list[tuple[int, int]]:

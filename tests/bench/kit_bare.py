@@ -14,7 +14,7 @@ from jobs.settings import get_settings
 from middleware import Failures, QuorumBroker
 from middleware.transport.delivery import Delivery
 from middleware.transport.outcome import COMPLETED, Dead, Outcome
-from tests.bench.pace import pacer
+from tests.bench.pace import ACTOR, pacer
 
 
 class Decides(Middleware):
@@ -34,4 +34,4 @@ class Decides(Middleware):
 settings = get_settings()
 middleware = [Decides() if isinstance(each, Failures) else each for each in build_middleware(settings, store)]
 dramatiq.set_broker(QuorumBroker(settings.broker_url, queues=QUEUES, middleware=middleware))
-noop = dramatiq.actor(queue_name="critical", actor_name="bench_noop")(pacer())
+noop = dramatiq.actor(queue_name="critical", actor_name=ACTOR)(pacer())

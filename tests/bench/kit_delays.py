@@ -10,6 +10,7 @@ from pathlib import Path
 import dramatiq
 
 import jobs  # noqa: F401  # sets the broker
+from tests.bench.handover import hand_over
 
 _NUMBER = int(os.environ["BENCH_JOBS"])
 _REPORT = Path(os.environ["BENCH_REPORT"])
@@ -21,6 +22,4 @@ def delayed(sent: float, asked: float) -> None:
     """Note the delay that was asked for, and the time since it was over; both in seconds."""
     _late.append((asked, time.time() - sent - asked))
     if len(_late) == _NUMBER:
-        half = _REPORT.with_suffix(".half")
-        half.write_text(json.dumps(_late))
-        half.rename(_REPORT)
+        hand_over(_REPORT, json.dumps(_late))

@@ -5,6 +5,6 @@ from __future__ import annotations
 import dramatiq
 
 import jobs  # noqa: F401  # sets the broker
-from tests.bench.pace import pacer
+from tests.bench.pace import ACTOR, pacer
 
-noop = dramatiq.actor(queue_name="critical", actor_name="bench_noop")(pacer())
+noop = dramatiq.actor(queue_name="critical", actor_name=ACTOR)(pacer())

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.bench import bullmq, celery
+from tests.bench import bullmq, celery, workers
 from tests.bench.row import KIT, Contestant, Row, Target
 from tests.bench.services import Services
-from tests.bench.working import dramatiq_rate
 
 _JOBS: Final = 20_000
 
 
 def _kit(services: Services) -> float:
-    return dramatiq_rate(services, "tests.bench.kit_noop", "critical", services.scaled(_JOBS))
+    return workers.noop_rate(services, "tests.bench.kit_paced", "critical", services.scaled(_JOBS))
 
 
 def _stock(services: Services) -> float:
-    return dramatiq_rate(services, "tests.bench.stock_noop", "stock", services.scaled(_JOBS))
+    return workers.noop_rate(services, "tests.bench.stock_noop", "stock", services.scaled(_JOBS))
 
 
 def _celery(services: Services) -> float:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tests.bench import queues, workers
+from tests.bench import workers
 from tests.bench.row import KIT, Contestant, Row, Target
 from tests.bench.services import Services
-from tests.bench.working import ACTOR
 
 _JOBS: Final = 60_000
 _QUEUE: Final = "critical"
@@ -20,9 +19,7 @@ _BARE: Final = "bare"
 
 
 def _rate(services: Services, *, module: str) -> float:
-    bodies = list(queues.bodies(_QUEUE, ACTOR, services.scaled(_JOBS)))
-    with workers.sqlite_place(services) as place:
-        return workers.pace(place, module, _QUEUE, bodies).jobs_per_second
+    return workers.noop_rate(services, module, _QUEUE, services.scaled(_JOBS))
 
 
 ROW: Final = Row(

@@ -10,11 +10,16 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dramatiq import Actor
 
-from tests.bench.counting import WARM_UP_SHARE
+from tests.bench.handover import hand_over, handed_over
+
+ACTOR: Final = "bench_noop"
+"""The name of an actor with the body of `pacer`."""
+WARM_UP_SHARE: Final = 20
+"""One job in so many runs before the clock does."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Pace:
     @classmethod
     def reported(cls, report: Path) -> Pace | None:
         """Read a worker's report; None as long as jobs are left."""
-        return cls(**json.loads(report.read_text())) if report.exists() else None
+        text = handed_over(report)
+        return None if text is None else cls(**json.loads(text))
 
 
 def pacer() -> Callable[[], None]:
@@ -56,7 +62,7 @@ def pacer() -> Callable[[], None]:
             report.with_name("warm").touch()
         elif number == jobs:
             spent = [now - then for now, then in zip(_clocks(), started[0], strict=True)]
-            _write(report, _pace(jobs - warm_up, *spent))
+            hand_over(report, json.dumps(asdict(_pace(jobs - warm_up, *spent))))
 
     return ended
 
@@ -85,10 +91,3 @@ def _clocks() -> tuple[float, float, float]:
 
 def _pace(jobs: int, seconds: float, user: float, system: float) -> Pace:
     return Pace(jobs / seconds, user / jobs * 1e6, system / jobs * 1e6)
-
-
-def _write(report: Path, pace: Pace) -> None:
-    """Write it at once: who reads meanwhile finds no file, or the whole one."""
-    half = report.with_suffix(".half")
-    half.write_text(json.dumps(asdict(pace)))
-    half.rename(report)

@@ -24,9 +24,9 @@ from deploy.services.errors import CannotServe
 from tests.bench import layers, queues
 from tests.bench.account import Account
 from tests.bench.charge_jobs import charges, seed
+from tests.bench.pace import ACTOR
 from tests.bench.services import Services
 from tests.bench.workers import Place, Worker, declare, postgresql_place, running, sqlite_place
-from tests.bench.working import ACTOR
 
 _QUEUE: Final = "critical"
 _RATE: Final = 200

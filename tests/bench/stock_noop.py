@@ -6,8 +6,8 @@ import os
 
 import dramatiq
 
-from tests.bench.counting import counter
+from tests.bench.pace import ACTOR, pacer
 from tests.bench.stock import QuorumQueues
 
 dramatiq.set_broker(QuorumQueues(url=os.environ["JOBS_BROKER_URL"]))
-noop = dramatiq.actor(queue_name="stock", actor_name="bench_noop")(counter())
+noop = dramatiq.actor(queue_name="stock", actor_name=ACTOR)(pacer())

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tests.bench import processes, queues
-from tests.bench.pace import Pace
+from tests.bench.pace import ACTOR, Pace
 from tests.bench.services import Services
-from tests.bench.working import dramatiq_command
 
 T = TypeVar("T")
+
+THREADS: Final = 8
+"""Of a worker process."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,13 @@ def _migrated(place: Place) -> Place:
 
 @dataclass(frozen=True)
 class Worker:
-    """A running `dramatiq` command with one worker process."""
+    """A running command with one worker process, Dramatiq's or a rival's."""
 
     process: subprocess.Popen[bytes]
     place: Place
 
     def wait_for_consumers(self, names: Iterable[str]) -> None:
-        """Return when the worker has booted and each queue has a consumer."""
+        """Return when a worker of Dramatiq has booted and each queue has a consumer."""
         self.wait_for(partial(processes.booted, self.place.log), "a worker")
         for name in names:
             self.wait_for(partial(queues.consumers, self.place.url, name), f"a consumer of {name!r}")
@@ -104,8 +107,16 @@ class Worker:
 
 
 @contextmanager
-def running(place: Place, module: str, names: Sequence[str], **more: object) -> Iterator[Worker]:
-    """Run a worker with 8 threads while the block runs.
+def started(place: Place, command: Sequence[str], **more: object) -> Iterator[Worker]:
+    """Run a worker while the block runs; `more` are further variables of its environment."""
+    with processes.started(command, place.variables(**more), place.log) as process:
+        yield Worker(process, place)
+
+
+def running(
+    place: Place, module: str, names: Sequence[str], **more: object
+) -> AbstractContextManager[Worker]:
+    """Run a worker of Dramatiq, the kit's or a stock one, with 8 threads while the block runs.
 
     Parameters:
         place: where.
@@ -113,9 +124,8 @@ def running(place: Place, module: str, names: Sequence[str], **more: object) -> 
         names: of the queues that it consumes.
         more: further variables of its environment.
     """
-    command = [*dramatiq_command(module, names[0]), *names[1:]]
-    with processes.started(command, place.variables(**more), place.log) as process:
-        yield Worker(process, place)
+    threads = ["--processes", "1", "--threads", str(THREADS)]
+    return started(place, [sys.executable, "-m", "dramatiq", module, *threads, "--queues", *names], **more)
 
 
 def declare(place: Place, module: str, names: Sequence[str], **more: object) -> None:
@@ -138,3 +148,16 @@ def pace(place: Place, module: str, name: str, bodies: Sequence[bytes], **more: 
     queues.fill(place.url, name, bodies)
     with running(place, module, [name], BENCH_JOBS=len(bodies), **more) as worker:
         return worker.wait_for_pace()
+
+
+def noop_rate(services: Services, module: str, name: str, jobs: int) -> float:
+    """Return jobs/s of a worker on no-op jobs that wait, in a virtual host of its own.
+
+    Parameters:
+        services: where.
+        module: declares the actor `ACTOR` with the body of `pacer`.
+        name: of its queue.
+        jobs: how many wait.
+    """
+    with sqlite_place(services) as place:
+        return pace(place, module, name, list(queues.bodies(name, ACTOR, jobs))).jobs_per_second

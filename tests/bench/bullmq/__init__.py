@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.bullmq.redis import redis
-from tests.bench.counting import WARM_UP_SHARE
+from tests.bench.pace import WARM_UP_SHARE
 from tests.bench.processes import GIVE_UP_SECONDS
 
 _FOLDER: Final = Path(__file__).parent

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
-from tests.bench import counting, queues
-from tests.bench.processes import figure, settings, wait_for
+from tests.bench import queues, workers
+from tests.bench.processes import figure, wait_for
 from tests.bench.services import Services
-from tests.bench.working import THREADS
-from tests.bench.working import rate as rate_of
 
 WORKER: Final = "tests.bench.celery.noop"
 SENDER: Final = "tests.bench.celery.sending"
@@ -28,11 +24,11 @@ def missing() -> str:
 
 def rate(services: Services, jobs: int) -> float:
     """Return no-op jobs/s of a worker in a virtual host of its own; `jobs` wait before it starts."""
-    with services.virtual_host() as url, tempfile.TemporaryDirectory() as folder:
-        report, log = Path(folder, "rate"), Path(folder, "log")
-        environment = settings(url, f"sqlite:///{folder}/unused", **counting.variables(jobs, report))
+    with workers.sqlite_place(services) as place:
+        environment = place.variables(BENCH_JOBS=jobs)
         figure(SENDER, "--jobs", jobs, environment=environment)  # it sends some more, to warm up
-        wait_for(lambda: (queues.ready(url, QUEUE) or 0) >= jobs or None, f"{jobs} jobs in {QUEUE!r}")
-        worker = [sys.executable, "-m", "celery", "-A", WORKER, "worker", "--loglevel", "WARNING"]
-        pool = ["--pool", "threads", "--concurrency", str(THREADS), "--queues", QUEUE]
-        return rate_of([*worker, *pool], environment, report, log)
+        wait_for(lambda: (queues.ready(place.url, QUEUE) or 0) >= jobs or None, f"{jobs} jobs in {QUEUE!r}")
+        command = [sys.executable, "-m", "celery", "-A", WORKER, "worker", "--loglevel", "WARNING"]
+        pool = ["--pool", "threads", "--concurrency", str(workers.THREADS), "--queues", QUEUE]
+        with workers.started(place, [*command, *pool], BENCH_JOBS=jobs) as worker:
+            return worker.wait_for_pace().jobs_per_second

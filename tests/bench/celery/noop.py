@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.bench.celery.app import app
-from tests.bench.counting import counter
-from tests.bench.working import ACTOR
+from tests.bench.pace import ACTOR, pacer
 
-noop = app.task(name=ACTOR)(counter())
+noop = app.task(name=ACTOR)(pacer())

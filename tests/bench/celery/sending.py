@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.bench import clock
 from tests.bench.celery.app import app
-from tests.bench.working import ACTOR
+from tests.bench.pace import ACTOR
 
 if __name__ == "__main__":
     clock.report(lambda: app.send_task(ACTOR))
