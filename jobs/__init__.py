@@ -19,10 +19,10 @@ with refusing_start():
     dramatiq.set_broker(build_broker(get_settings(), store))
 
 # The actors bind to the broker that is set when they are declared.
-from .critical import charge_credit
-from .emails import send_email
-from .indexing import index_resource
-from .llm import summarize_chat
+from .chats.summaries import summarize_chat
+from .credit import charge_credit
+from .mail.emails import send_email
+from .resources.indexing import index_resource
 from .sample import seed
 
 __all__ = ["charge_credit", "index_resource", "seed", "send_email", "store", "summarize_chat"]

@@ -29,8 +29,8 @@ from middleware.configuration import (
     whole_number,
 )
 
-from .mailboxes import read_mailbox
-from .smtp import read_server
+from .mail.mailboxes import read_mailbox
+from .mail.smtp import read_server
 
 
 def _smtp(text: str) -> str:

@@ -6,7 +6,7 @@ import dramatiq
 from sqlalchemy.orm import Session
 
 from jobs import store
-from jobs.critical import charge
+from jobs.credit import charge
 from middleware import current_session
 from tests.bench.pace import paced
 

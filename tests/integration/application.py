@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 from dramatiq import Actor
 
-from jobs import chat_model
+from jobs.chats.model import _client
 from jobs.settings import get_settings
 from middleware import Store
 from middleware.transport.wrapping import function_of
@@ -21,9 +21,9 @@ Configure: TypeAlias = Callable[..., None]
 
 def _forget() -> None:
     get_settings.cache_clear()
-    if chat_model._client.cache_info().currsize:
-        chat_model._client().close()
-    chat_model._client.cache_clear()
+    if _client.cache_info().currsize:
+        _client().close()
+    _client.cache_clear()
 
 
 @pytest.fixture

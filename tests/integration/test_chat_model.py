@@ -9,7 +9,7 @@ import httpx
 import pytest
 from dramatiq.errors import Retry
 
-from jobs.chat_model import complete
+from jobs.chats.model import complete
 from middleware import Invalid
 
 from ..model_server import HANG_UP, Answer, ModelServer, said

@@ -9,8 +9,9 @@ import pytest
 from dramatiq import Actor
 from sqlalchemy import text
 
-from jobs import full_text, index_resource
-from jobs.full_text import Found, search, write_entry
+from jobs import index_resource
+from jobs.resources import full_text
+from jobs.resources.full_text import Found, search, write_entry
 from middleware import Store
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
 

@@ -9,7 +9,7 @@ import pytest
 from dramatiq import Actor
 
 from jobs import send_email
-from jobs.emails import message_id
+from jobs.mail.emails import message_id
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
 
 from ..mail_server import MailServer, serve_mail

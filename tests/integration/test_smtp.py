@@ -18,9 +18,9 @@ import pytest
 from dramatiq.errors import Retry
 from dramatiq.middleware import TimeLimitExceeded
 
-from jobs.emails import compose
-from jobs.mailboxes import mailbox
-from jobs.smtp import deliver, read_server
+from jobs.mail.emails import compose
+from jobs.mail.mailboxes import mailbox
+from jobs.mail.smtp import deliver, read_server
 from middleware import Invalid
 
 from ..mail_server import BREAK_OFF, serve_mail

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from jobs import llm, summarize_chat
-from jobs.llm import READ_CHARACTERS, READ_MESSAGES, read_chat, write_summary
+from jobs import summarize_chat
+from jobs.chats.summaries import READ_CHARACTERS, READ_MESSAGES, read_chat, write_summary
 from middleware import Invalid, Store
 
 from ..model_server import ModelServer, said
@@ -18,7 +18,7 @@ from .keyed_jobs import rows
 @pytest.fixture(autouse=True)
 def database(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """The test's database in place of the application's, with the chat `c` in it."""
-    monkeypatch.setattr(llm, "store", store)
+    monkeypatch.setattr("jobs.chats.summaries.store", store)
     with store.engine.begin() as connection:
         connection.execute(text("INSERT INTO chats (id, title) VALUES ('c', 'Printers')"))
     return store

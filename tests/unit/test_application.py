@@ -9,7 +9,7 @@ from dramatiq.middleware import Middleware
 
 import jobs
 from jobs.broker import build_broker, build_middleware
-from jobs.critical import reference
+from jobs.credit import reference
 from jobs.queues import QUEUES
 from jobs.settings import Settings
 from middleware import InlineBroker, Queue, QuorumBroker

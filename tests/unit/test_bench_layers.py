@@ -31,7 +31,7 @@ EXECUTE = Frame("Session.execute", f"{PACKAGES}/sqlalchemy/orm/session.py")
 WAIT = Frame("Connection.wait", f"{PACKAGES}/psycopg/connection.py")
 KIT = Frame("JobBroker._end", f"{ROOT}/middleware/transport/broker.py")
 SENDING = Frame("send", f"{ROOT}/middleware/transport/sending.py")
-ACTOR = Frame("charge_credit", f"{ROOT}/jobs/critical.py")
+ACTOR = Frame("charge_credit", f"{ROOT}/jobs/credit.py")
 LOCK = Frame("Condition.wait", "/usr/lib/python3.11/threading.py")
 DECODER = Frame("JSONDecoder.decode", "/usr/lib/python3.11/json/decoder.py")
 GET = Frame("Queue.get", "/usr/lib/python3.11/queue.py")
@@ -118,7 +118,7 @@ def test_a_function_is_counted_with_what_it_calls() -> None:
 def test_paths_begin_at_their_package() -> None:
     """Where the machine keeps a package says nothing."""
     assert short(f"{PACKAGES}/pika/frame.py") == "pika/frame.py"
-    assert short(f"{ROOT}/jobs/critical.py") == "jobs/critical.py"
+    assert short(f"{ROOT}/jobs/credit.py") == "jobs/credit.py"
     assert short("/usr/lib/python3.11/json/decoder.py") == "json/decoder.py"
     assert short("<string>") == "<string>"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from jobs import critical
+from jobs import credit
 from middleware.effects import postgresql
 from tests.bench import pgbench
 
@@ -30,7 +30,7 @@ def _statements(script: str) -> list[str]:
 
 def _shipped() -> list[str]:
     dialect = make_url("postgresql+psycopg://").get_dialect()()
-    charge = [str(each.compile(dialect=dialect)) for each in (critical._WRITE_ENTRY, critical._TAKE_CREDIT)]
+    charge = [str(each.compile(dialect=dialect)) for each in (credit._WRITE_ENTRY, credit._TAKE_CREDIT)]
     return _statements(";".join([postgresql._OPEN.decode(), *charge, postgresql._COMMIT.decode()]))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.emails import compose, message_id
-from jobs.mailboxes import mailbox, read_mailbox
-from jobs.smtp import MailServer, read_server
+from jobs.mail.emails import compose, message_id
+from jobs.mail.mailboxes import mailbox, read_mailbox
+from jobs.mail.smtp import MailServer, read_server
 
 
 @pytest.mark.parametrize(

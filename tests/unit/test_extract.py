@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.extract import LONGEST, SENTENCES, extract
+from jobs.chats.extract import LONGEST, SENTENCES, extract
 
 
 def test_what_is_said_most_often_is_what_it_is_about() -> None:

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from jobs.chat_model import _retry_after_ms
+from jobs.chats.model import _retry_after_ms
 
 
 @pytest.mark.parametrize(

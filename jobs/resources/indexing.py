@@ -11,8 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 from middleware import Invalid, current_session
 
+from ..models import Base
 from .full_text import write_entry
-from .models import Base
 
 _RESOURCES: Final = Base.metadata.tables["resources"]
 _TOO_LONG: Final = "54000"

@@ -12,7 +12,7 @@ from dramatiq.errors import Retry
 
 from middleware import Invalid
 
-from .settings import get_settings
+from ..settings import get_settings
 
 _NOT_NOW: Final = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_EARLY, httpx.codes.TOO_MANY_REQUESTS)
 _SHOWN: Final = 200

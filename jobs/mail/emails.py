@@ -18,9 +18,9 @@ from sqlalchemy.orm import Session
 
 from middleware import Invalid, current_session
 
+from ..models import Base
+from ..settings import get_settings
 from .mailboxes import mailbox, one_line, read_mailbox
-from .models import Base
-from .settings import get_settings
 from .smtp import deliver, read_server
 
 _USERS: Final = Base.metadata.tables["users"]

@@ -14,8 +14,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, func, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from . import store
-from .models import Base
+from .. import store
+from ..models import Base
 
 _RESOURCES: Final = Base.metadata.tables["resources"]
 _INDEX: Final = Base.metadata.tables["resource_index"]

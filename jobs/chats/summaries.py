@@ -12,11 +12,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from middleware import Invalid, Store
 
-from . import store
-from .chat_model import complete
+from .. import store
+from ..models import Base
+from ..settings import get_settings
 from .extract import extract
-from .models import Base
-from .settings import get_settings
+from .model import complete
 
 _CHATS: Final = Base.metadata.tables["chats"]
 _MESSAGES: Final = Base.metadata.tables["chat_messages"]

@@ -1,0 +1,1 @@
+"""Chats and their summaries, by a model or from their own sentences."""

@@ -1,0 +1,1 @@
+"""Email: what it says, whom it may go to, and how a server takes it."""

@@ -1,0 +1,1 @@
+"""Resources, and what finds them by what they say."""
