@@ -15,6 +15,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from ..durations import format_duration
 from ..errors import ConfigurationError
 from . import postgresql, sqlite
 from .guard import tell_owner
@@ -116,7 +117,10 @@ class Store:
             return
         writers = self.writers
         if not writers.acquire(wait.total_seconds()):
-            raise TimeoutError(f"expected a turn to write to {self.url.database} within {wait}, got: none")
+            raise TimeoutError(
+                f"expected a turn to write to {self.url.database} within {format_duration(wait)}, got: none; "
+                "some job holds it that long: keep transactions short, or use PostgreSQL"
+            )
         try:
             with self.engine.begin() as connection:
                 yield connection

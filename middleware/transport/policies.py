@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from ..durations import format_duration
 from .topology import DEAD_LETTER_EXCHANGE, QueueDeclaration
 from .versions import APPLIES_TO_QUORUM_QUEUES, CONSUMER_TIMEOUT
 
@@ -100,7 +101,7 @@ def _conflicts(policy: Policy, declaration: QueueDeclaration, consumer_timeout: 
     if timeout is not None and is_consumed and timeout < consumer_timeout / timedelta(milliseconds=1):
         found.append(
             f"queue {declaration.name!r}: expected {CONSUMER_TIMEOUT} to be at least "
-            f"JOBS_BROKER_CONSUMER_TIMEOUT ({consumer_timeout}), got: {timeout} ms by policy "
+            f"JOBS_BROKER_CONSUMER_TIMEOUT ({format_duration(consumer_timeout)}), got: {timeout} ms by policy "
             f"{policy.name!r}; raise it, or lower the setting"
         )
     return found
