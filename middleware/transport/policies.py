@@ -101,7 +101,7 @@ def _conflicts(policy: Policy, declaration: QueueDeclaration, consumer_timeout: 
     if timeout is not None and is_consumed and timeout < consumer_timeout / timedelta(milliseconds=1):
         found.append(
             f"queue {declaration.name!r}: expected {CONSUMER_TIMEOUT} to be at least "
-            f"JOBS_BROKER_CONSUMER_TIMEOUT ({format_duration(consumer_timeout)}), got: {timeout} ms by policy "
-            f"{policy.name!r}; raise it, or lower the setting"
+            f"JOBS_BROKER_CONSUMER_TIMEOUT ({format_duration(consumer_timeout)}), got: {timeout} ms by "
+            f"policy {policy.name!r}; raise it, or lower the setting"
         )
     return found

@@ -28,7 +28,7 @@ def policy(name: str, pattern: str = "^jobs$", priority: int = 0, **definition: 
         ([policy("a", "obs", max_length=5)], ["'a'", "max-length", "5"]),
         ([policy("a", delivery_limit=20)], ["'a'", "delivery-limit", "1000", "20"]),
         ([policy("a", priority=1), policy("b", priority=2, expires=3)], ["'b'", "expires", "3"]),
-        ([policy("a", consumer_timeout=60_000)], ["'a'", "consumer-timeout", "0:30:00", "60000 ms"]),
+        ([policy("a", consumer_timeout=60_000)], ["'a'", "consumer-timeout", "30m", "60000 ms"]),
     ],
 )
 def test_what_loses_jobs_is_named(found: list[Policy], named: list[str]) -> None:
