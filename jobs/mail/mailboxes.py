@@ -48,11 +48,16 @@ def read_mailbox(text: str) -> Address:
 
 
 def one_line(what: str, text: str) -> str:
-    """Return a text that may stand in a header: a line break would let it begin a header of its own.
+    """Return a text that may stand in a header.
+
+    A line break would let it begin a header of its own, and so would one in an encoded word
+    (`=?utf-8?q?=0A?=`), which Python's `email` decodes when it is given one.
 
     Raises:
-        ValueError: it has control characters.
+        ValueError: it has control characters, or what looks like an encoded word.
     """
     if any(unicodedata.category(each) in _BREAKS for each in text):
         raise ValueError(f"expected {what} to be one line without control characters, got: {text[:200]!r}")
+    if "=?" in text:
+        raise ValueError(f"expected {what} to hold no encoded word ('=?…?='), got: {text[:200]!r}")
     return text

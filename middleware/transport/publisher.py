@@ -15,6 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Final
 
 import pika
@@ -58,7 +59,9 @@ class Publisher:
         self._publishing = Publishing(self._parameters, self._topologies, self._name, self._stop)
         self._turn = threading.RLock()
         self._driver = 0
-        self._called = threading.Event()
+        self._called: SimpleQueue[None] = (
+            SimpleQueue()
+        )  # a signal may raise in the middle of an Event's `set()`
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -155,7 +158,8 @@ class Publisher:
         """Have somebody look at what came in: whoever has the turn, or the publisher's thread."""
         if not self._is_running():
             self._start()
-        self._called.set()
+        if self._called.empty():
+            self._called.put(None)
         self._publishing.wake()
 
     def _start(self) -> None:
@@ -171,8 +175,8 @@ class Publisher:
         publishing = self._publishing
         while not self._stop.is_set():
             if not publishing.has_work:
-                self._called.wait(min(_LOOK_SECONDS, publishing.seconds_until_call))
-            self._called.clear()
+                with suppress(Empty):
+                    self._called.get(timeout=min(_LOOK_SECONDS, publishing.seconds_until_call))
             with self._turn:
                 self._serve()
         with self._turn:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 
@@ -143,6 +145,33 @@ def test_an_exception_in_the_middle_of_a_send_gives_the_connection_up(
     broker.enqueue(last)
     assert rabbit.letters(QUEUE)[-1].body == last.encode()
     assert proxy.accepted == 2
+
+
+def test_interrupts_at_any_moment_leave_a_publisher_that_publishes(
+    rabbit: Rabbit, make_broker: MakeBroker
+) -> None:
+    """After a hundred sends that a signal ended somewhere, sends go on; what was confirmed is stored once."""
+    broker = make_broker()
+    dice = random.Random(1)
+    confirmed: list[str] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(100):
+            with suppress(KeyboardInterrupt, NotEnqueued, EnqueueUnknown):
+                signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.00001, 0.0025))
+                while True:
+                    confirmed.append(broker.enqueue(message()).message_id)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    confirmed.append(broker.enqueue(message("last")).message_id)
+    stored = Counter(str(letter.properties.message_id) for letter in rabbit.letters(QUEUE))
+    assert {stored[each] for each in confirmed} == {1}
+    assert max(stored.values()) == 1
 
 
 def test_a_signals_handler_that_sends_in_the_middle_of_a_send_is_told(

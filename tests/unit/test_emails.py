@@ -117,3 +117,16 @@ def test_any_other_url_is_refused(url: str) -> None:
     """A URL with something in it that would not be heeded, or that no login can carry, is a mistake."""
     with pytest.raises(ValueError, match=r"another scheme|without a password|beyond ASCII|Port"):
         read_server(url)
+
+
+@pytest.mark.parametrize(
+    "text", ["=?utf-8?q?a=0D=0ABcc:_e@x.y?=", "=?utf-8?q?Admin=22_=3Cb=40c=3E=2C?=", "a =?x"]
+)
+def test_an_encoded_word_is_refused(text: str) -> None:
+    """What Python's `email` would decode into line breaks or other recipients stands in no header."""
+    with pytest.raises(ValueError, match="encoded word"):
+        mailbox("a@b", text)
+    with pytest.raises(ValueError, match="encoded word"):
+        compose(sender=mailbox("a@b"), recipient=mailbox("c@d"), subject=text, body="", values={})
+    with pytest.raises(ValueError, match="encoded word"):
+        compose(sender=mailbox("a@b"), recipient=mailbox("c@d"), subject="$v", body="", values={"v": text})
