@@ -147,12 +147,20 @@ class Rabbit:
 
     def ready(self, queue: str) -> int:
         """Return how many messages wait in a queue; -1 if there is no such queue."""
+        found = self._declared(queue)
+        return -1 if found is None else int(found.message_count)
+
+    def consumers(self, queue: str) -> int:
+        """Return how many consumers a queue has; -1 if there is no such queue."""
+        found = self._declared(queue)
+        return -1 if found is None else int(found.consumer_count)
+
+    def _declared(self, queue: str) -> Any:
         with self.channel() as channel:
             try:
-                answer = channel.queue_declare(queue, passive=True)
+                return channel.queue_declare(queue, passive=True).method
             except pika.exceptions.ChannelClosedByBroker:
-                return -1
-            return int(answer.method.message_count)
+                return None
 
     def letters(self, queue: str) -> list[Letter]:
         """Look at a queue's messages and give them back."""

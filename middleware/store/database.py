@@ -50,6 +50,7 @@ class Store:
         self.pool_size = pool_size
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._lock = threading.RLock()
+        self._parents: list[object] = []
         self._forget()
 
     def _forget(self) -> None:
@@ -144,9 +145,8 @@ class Store:
         """In a forked child: the sockets are the parent's, so leave them open and start anew."""
         if self._pid == os.getpid():
             return
-        for engine in (self._engine, *(each.sync_engine for each in self._async.values())):
-            if engine is not None:
-                engine.dispose(close=False)
+        # Kept for good: a driver's connection that is finalised here would close it, or warn that it is open.
+        self._parents.append((self._engine, self._fresh, list(self._async.values())))
         self._forget()
 
     def _options(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def test_the_end_of_a_job_of_a_closed_connection_settles_no_other_job(
     deployment.gates.open("first")
     wait_until(lambda: deployment.seen.count("began", "held") == 2, what="the held job's second delivery")
     worker.kill()
-    assert deployment.waiting() == {"critical": 4}
+    wait_until(lambda: deployment.waiting() == {"critical": 4}, what="the broker to put all four back")
 
     deployment.gates.open("second")
     deployment.work_off()

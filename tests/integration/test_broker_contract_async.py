@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -79,7 +80,15 @@ def test_options_travel_from_a_coroutine(rig: Rig, delay: timedelta | int) -> No
     rig.assert_nothing_left()
 
 
-def test_many_jobs_are_awaited_together(rig: Rig) -> None:
+@pytest.fixture
+def global_broker() -> Iterator[None]:
+    """Put Dramatiq's own broker back after the test."""
+    before = dramatiq.get_broker()
+    yield
+    dramatiq.set_broker(before)
+
+
+def test_many_jobs_are_awaited_together(rig: Rig, global_broker: None) -> None:
     """`enqueue_many_async` returns its messages, with or without a delay, when all are stored."""
     journal = Journal()
     dramatiq.set_broker(rig.broker)

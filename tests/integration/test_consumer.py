@@ -218,7 +218,7 @@ def test_a_deleted_queue_is_declared_again_and_consumed(
     note.send(1)
     journal.wait_for(1)
     rabbit.delete_queue(QUEUE)
-    wait_until(lambda: rabbit.ready(QUEUE) == 0, what="the queue to be declared again")
+    wait_until(lambda: rabbit.consumers(QUEUE) == 1, what="the queue to be declared again, and consumed")
     note.send(2)
     wait_until(lambda: 2 in journal.entries, what="the next job to run")
 
