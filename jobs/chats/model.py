@@ -61,8 +61,10 @@ def _content(reply: httpx.Response) -> str:
     """
     try:
         content: Any = reply.json()["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         content = None
+    if isinstance(content, str):  # without what JSON carries and PostgreSQL refuses: asking again costs money
+        content = content.encode("utf-8", "replace").decode().replace("\0", "")
     if not isinstance(content, str) or not content.strip():
         raise ValueError(
             'expected the model\'s API to answer {"choices": [{"message": {"content": "a text"}}]}, '

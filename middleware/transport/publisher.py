@@ -10,6 +10,7 @@ broker said that no queue took it.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -58,10 +59,10 @@ class Publisher:
         self._stop = threading.Event()
         self._publishing = Publishing(self._parameters, self._topologies, self._name, self._stop)
         self._turn = threading.RLock()
-        self._driver = 0
-        self._called: SimpleQueue[None] = (
-            SimpleQueue()
-        )  # a signal may raise in the middle of an Event's `set()`
+        self._senders: set[int] = set()
+        """Threads in the middle of a send: one of a signal's handler would wait for what they hold."""
+        # No Event: a signal that raises in the middle of its `set()` would leave it locked for ever.
+        self._called: SimpleQueue[None] = SimpleQueue()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -75,6 +76,17 @@ class Publisher:
 
         A ticket whose `claimed` lock somebody else takes before it is written is left alone.
         """
+        me = threading.get_ident()
+        if me in self._senders:  # settlement, called by the sender that drives
+            self._hand_in(tickets)
+            return
+        try:
+            self._senders.add(me)
+            self._hand_in(tickets)
+        finally:  # first of all, with nothing before it that a signal could interrupt
+            self._senders.discard(me)
+
+    def _hand_in(self, tickets: Sequence[Ticket]) -> None:
         self._publishing.add(tickets)
         self._call()
         if self._stop.is_set() and not self._is_running():
@@ -96,16 +108,29 @@ class Publisher:
         Raises:
             BaseException: what a signal's handler raised meanwhile; the connection is given up.
         """
-        if self._driver == threading.get_ident():
+        me = threading.get_ident()
+        if me in self._senders:
             _refuse_nested(tickets)
             return True
         if current_delivery() is not None:
             return False
-        try:  # begins before the turn is taken: a signal may raise at any moment from then on
-            return self._turn.acquire(blocking=False) and self._drive(tickets, countdown, patience)
-        finally:
-            with suppress(RuntimeError):  # it is somebody else's
+        try:
+            self._senders.add(me)
+            return self._take_turn(tickets, countdown, patience)
+        finally:  # first of all, as above
+            self._senders.discard(me)
+
+    def _take_turn(self, tickets: Sequence[Ticket], countdown: Countdown, patience: float) -> bool:
+        outer = sys.exception()
+        try:
+            try:  # begins before the turn is taken: a signal may raise at any moment from then on
+                return self._turn.acquire(blocking=False) and self._drive(tickets, countdown, patience)
+            finally:  # first of all, as above
                 self._turn.release()
+        except RuntimeError as error:  # from `release`: the turn is somebody else's
+            if error.__context__ is not None and error.__context__ is not outer:
+                raise error.__context__ from None  # a signal's, in the place of which it was raised
+            return False
 
     def _drive(self, tickets: Sequence[Ticket], countdown: Countdown, patience: float) -> bool:
         publishing = self._publishing
@@ -114,7 +139,7 @@ class Publisher:
             publishing.look()
             if not (publishing.is_writable and publishing.is_prepared_for(tickets)) or self._stop.is_set():
                 return False
-            has_begun, self._driver = True, threading.get_ident()
+            has_begun = True
             publishing.add(tickets)
             while countdown.left and publishing.wire is not None and not self._stop.is_set():
                 seconds = countdown.seconds_left(patience)
@@ -127,7 +152,6 @@ class Publisher:
             if not isinstance(error, Exception):
                 raise  # a signal's, in the middle of whatever it was
         finally:
-            self._driver = 0
             if publishing.has_work:
                 self._call()
         return has_begun

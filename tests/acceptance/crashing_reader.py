@@ -8,15 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 
 import pika
 
 
 def _take_it_and_die(url: str, queue: str) -> None:
     channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
-    while channel.basic_get(queue)[0] is None:
-        time.sleep(0.01)  # the broker is about to put it back
+    channel.basic_qos(prefetch_count=1)
+    next(channel.consume(queue))
     os.kill(os.getpid(), signal.SIGKILL)
 
 

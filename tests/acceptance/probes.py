@@ -92,7 +92,7 @@ async def probe_async(name: str, gate: str) -> None:
         while not _gates.is_open(gate):
             await asyncio.sleep(0.02)
     except asyncio.CancelledError:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)
         _seen.note("cancelled", name, attempt)
         raise
     _seen.note("ended", name, attempt)

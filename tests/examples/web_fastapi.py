@@ -1,6 +1,7 @@
 """A web application that enqueues a job from a request: `uvicorn tests.examples.web_fastapi:app`.
 
 An answer of 202 says that the broker has the job on disk; anything else says what is certain instead.
+`make venv-dev` brings FastAPI and uvicorn.
 """
 
 from __future__ import annotations

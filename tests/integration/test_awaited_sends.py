@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +25,13 @@ SHORT = timedelta(milliseconds=700)
 def stored(rabbit: Rabbit) -> list[str]:
     """Return the ids of the messages in the queue, and empty it."""
     return [str(letter.properties.message_id) for letter in rabbit.letters(QUEUE)]
+
+
+async def until(fact: Callable[[], bool]) -> None:
+    """Poll a fact until a deadline, and let the event loop run meanwhile."""
+    async with asyncio.timeout(20):
+        while not fact():
+            await asyncio.sleep(0.01)
 
 
 def test_the_event_loop_runs_while_a_confirm_is_awaited(
@@ -113,7 +121,7 @@ def test_a_cancelled_send_that_is_not_written_is_never_stored(
 
     async def main() -> None:
         sending = asyncio.create_task(broker.enqueue_async(message("cancelled")))
-        await asyncio.sleep(0.1)
+        await until(lambda: proxy.refused > 0)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
@@ -134,7 +142,7 @@ def test_a_confirm_for_an_event_loop_that_has_ended_harms_nobody(
 
     loop = asyncio.new_event_loop()
     sending = loop.create_task(broker.enqueue_async(message("second")))
-    loop.run_until_complete(asyncio.sleep(0.2))
+    loop.run_until_complete(until(lambda: rabbit.ready(QUEUE) == 2))
     assert not sending.done()
     loop.close()
     sending.get_coro().close()

@@ -270,7 +270,7 @@ def test_an_async_actor_runs_retries_and_times_out(rig: Rig) -> None:
         if attempt() == 1:
             raise RuntimeError("not yet")
         if attempt() == 2:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()  # until it is cancelled
 
     rig.start()
     fail_then_hang.send()

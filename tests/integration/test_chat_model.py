@@ -30,6 +30,12 @@ def test_the_question_is_what_the_api_documents(model: ModelServer, configure: C
     }
 
 
+def test_what_no_database_keeps_is_left_out(model: ModelServer) -> None:
+    """A NUL and half a character, which JSON can carry, do not make a paid answer worthless."""
+    model.answers = [said("one\0two \ud800")]
+    assert complete("do", "this") == "onetwo ?"
+
+
 def test_without_a_key_none_is_sent(model: ModelServer) -> None:
     """An API on one's own machine is asked without authorization."""
     complete("do", "this")

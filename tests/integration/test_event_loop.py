@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -17,7 +18,9 @@ from tests.brokers import QUEUE, build_middleware
 from tests.fixtures_broker import MakeRig
 from tests.journal import Gate, Journal
 from tests.rigs import Rig
-from tests.waiting import wait_until
+from tests.waiting import stays, wait_until
+
+LONGER_THAN_DRAMATIQ_WAITS = 1.3
 
 
 def with_cleanup(cleanup: timedelta, grace: timedelta = timedelta(milliseconds=200)) -> list[Middleware]:
@@ -41,7 +44,7 @@ def declare(rig: Rig, journal: Journal, cleanup: Callable[[], Any], **options: A
     async def act() -> None:
         journal.note("began")
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()  # until it is cancelled
         except asyncio.CancelledError:
             journal.note("cancelled")
             await cleanup()
@@ -53,10 +56,14 @@ def declare(rig: Rig, journal: Journal, cleanup: Callable[[], Any], **options: A
 
 def test_a_slow_cleanup_ends_before_the_job_is_settled(make_rig: MakeRig, journal: Journal) -> None:
     """A coroutine over its time limit may clean up for longer than a second; the job's kind stays timeout."""
-    rig = make_rig(middleware=with_cleanup(timedelta(seconds=10)))
-    act = declare(rig, journal, lambda: asyncio.sleep(1.5), time_limit=100)
+    rig = make_rig(middleware=with_cleanup(timedelta(seconds=20)))
+    gate = Gate()
+    act = declare(rig, journal, lambda: asyncio.to_thread(gate.wait), time_limit=100)
     rig.start()
     act.send()
+    journal.wait_for(2)
+    stays(lambda: not rig.dead_letters(), what="the job to be unsettled", seconds=LONGER_THAN_DRAMATIQ_WAITS)
+    gate.open()
     (letter,) = rig.wait_for_dead_letters()
     assert journal.entries == ["began", "cancelled", "cleaned up"]
     assert letter.headers[KIND] == "timeout"
@@ -81,12 +88,18 @@ def test_a_coroutine_that_does_not_end_is_settled_all_the_same(
 
 def test_a_shutdown_cancels_a_coroutine_and_returns_its_job(make_rig: MakeRig, journal: Journal) -> None:
     """After the grace a coroutine is cancelled and cleans up; its job is returned, not retried."""
-    rig = make_rig(middleware=with_cleanup(timedelta(seconds=10)))
-    act = declare(rig, journal, lambda: asyncio.sleep(1.5))
+    rig = make_rig(middleware=with_cleanup(timedelta(seconds=20)))
+    gate = Gate()
+    act = declare(rig, journal, lambda: asyncio.to_thread(gate.wait))
     rig.start()
     act.send()
     journal.wait_for(1)
-    rig.stop()
+    stopping = threading.Thread(target=rig.stop)
+    stopping.start()
+    journal.wait_for(2)
+    stays(stopping.is_alive, what="the worker to wait for it", seconds=LONGER_THAN_DRAMATIQ_WAITS)
+    gate.open()
+    stopping.join(20)
     assert journal.entries == ["began", "cancelled", "cleaned up"]
     assert rig.unfinished() == 1
     assert rig.dead_letters() == []
@@ -99,9 +112,9 @@ def test_a_shutdown_cancels_what_actors_left_on_the_loop(make_rig: MakeRig, jour
 
     async def background() -> None:
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()  # until it is cancelled
         finally:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0)
             journal.note("cleaned up")
 
     @dramatiq.actor(broker=rig.broker, queue_name=QUEUE)

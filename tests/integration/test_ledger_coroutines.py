@@ -145,7 +145,7 @@ def test_an_interrupted_coroutine_leaves_nothing(jobs: KeyedJobs) -> None:
     async def act(one: str, sleep: bool) -> None:
         await enter(one)
         if sleep:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()  # until it is cancelled
 
     actor = jobs.declare(act, "act", idempotency_key="enter:{one}", time_limit=200)
     ended = jobs.run(actor, "a", True)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
-import signal
 import threading
 import time
-from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 
@@ -18,24 +15,12 @@ from middleware.transport.publication import READY, Publication, Result, Ticket
 from middleware.transport.sending import Countdown
 from tests.brokers import QUEUE
 from tests.fixtures_broker import MakeBroker, StartWorker
+from tests.integration.publisher_turn import wait_for_turn
 from tests.journal import Journal
 from tests.proxy import Proxy
 from tests.rabbit import Rabbit
 from tests.strangers import message
 from tests.waiting import stays, wait_until
-
-
-def wait_for_turn(broker: QuorumBroker) -> None:
-    """Wait until the publisher's thread is done with the connection."""
-
-    def is_free() -> bool:
-        turn = broker.publisher._turn
-        free = turn.acquire(blocking=False)
-        if free:
-            turn.release()
-        return free
-
-    wait_until(is_free, what="the publisher's thread to be done")
 
 
 class Threads(Countdown):
@@ -121,87 +106,6 @@ def test_a_sender_that_has_its_confirm_leaves_the_rest_to_the_publishers_thread(
     assert rabbit.ready(QUEUE) == 101
 
 
-def test_an_exception_in_the_middle_of_a_send_gives_the_connection_up(
-    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
-) -> None:
-    """A signal that ends a send leaves no half frame behind: the next send has a new connection."""
-    broker = make_broker(url=proxy.url)
-    broker.enqueue(message("first"))
-    wait_for_turn(broker)
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        proxy.holds_answers.set()
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        with pytest.raises(KeyboardInterrupt):
-            broker.enqueue(message("interrupted"))
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        proxy.holds_answers.clear()
-    last = message("last")
-    broker.enqueue(last)
-    assert rabbit.letters(QUEUE)[-1].body == last.encode()
-    assert proxy.accepted == 2
-
-
-def test_interrupts_at_any_moment_leave_a_publisher_that_publishes(
-    rabbit: Rabbit, make_broker: MakeBroker
-) -> None:
-    """After a hundred sends that a signal ended somewhere, sends go on; what was confirmed is stored once."""
-    broker = make_broker()
-    dice = random.Random(1)
-    confirmed: list[str] = []
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        for _ in range(100):
-            with suppress(KeyboardInterrupt, NotEnqueued, EnqueueUnknown):
-                signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.00001, 0.0025))
-                while True:
-                    confirmed.append(broker.enqueue(message()).message_id)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    confirmed.append(broker.enqueue(message("last")).message_id)
-    stored = Counter(str(letter.properties.message_id) for letter in rabbit.letters(QUEUE))
-    assert {stored[each] for each in confirmed} == {1}
-    assert max(stored.values()) == 1
-
-
-def test_a_signals_handler_that_sends_in_the_middle_of_a_send_is_told(
-    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
-) -> None:
-    """It gets NotEnqueued at once, instead of waiting for the send that waits for it."""
-    broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=30))
-    broker.enqueue(message("first"))
-    wait_for_turn(broker)
-    refused: list[str] = []
-
-    def send(number: int, frame: object) -> None:
-        try:
-            broker.enqueue(message("from the handler"))
-        except NotEnqueued as error:
-            refused.append(str(error))
-        proxy.holds_answers.clear()
-
-    before = signal.signal(signal.SIGALRM, send)
-    try:
-        proxy.holds_answers.set()
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        broker.enqueue(message("second"))
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert len(refused) == 1
-    assert "signal" in refused[0]
-    assert rabbit.ready(QUEUE) == 2
-
-
 def test_an_idle_connection_keeps_its_heartbeat(proxy: Proxy, make_broker: MakeBroker) -> None:
     """Between sends the publisher's thread answers the broker, whose patience is two seconds here."""
     broker = make_broker(url=f"{proxy.url}?heartbeat=1")
@@ -238,10 +142,10 @@ def test_a_driving_sender_holds_up_no_other_queue(
     proxy.holds_answers.set()
     driving = threading.Thread(target=broker.enqueue, args=(message("late"),))
     driving.start()
-    wait_until(lambda: broker.publisher._driver, what="the sender to drive")
+    wait_until(lambda: rabbit.ready(QUEUE) == 2, what="the sender's job to be stored, and unconfirmed")
     other = threading.Thread(target=broker.enqueue, args=(message("other").copy(queue_name="other"),))
     other.start()
-    wait_until(lambda: not broker.publisher._driver, what="the sender to leave the turn to the thread")
+    wait_until(lambda: not broker.publisher._senders, what="the sender to leave the turn to the thread")
     assert driving.is_alive()
     proxy.holds_answers.clear()
     for thread in (driving, other):
@@ -250,7 +154,7 @@ def test_a_driving_sender_holds_up_no_other_queue(
     assert rabbit.ready("other") == 1
 
 
-def test_closing_ends_a_send_under_way(proxy: Proxy, make_broker: MakeBroker) -> None:
+def test_closing_ends_a_send_under_way(rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker) -> None:
     """A sender that drives while the broker is closed learns that its job may be stored, at once."""
     broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=60))
     broker.enqueue(message("first"))
@@ -266,7 +170,7 @@ def test_closing_ends_a_send_under_way(proxy: Proxy, make_broker: MakeBroker) ->
 
     thread = threading.Thread(target=send)
     thread.start()
-    wait_until(lambda: broker.publisher._driver, what="the sender to drive")
+    wait_until(lambda: rabbit.ready(QUEUE) == 2, what="the sender's job to be stored, and unconfirmed")
     broker.close()
     thread.join(10)
     assert not thread.is_alive()
