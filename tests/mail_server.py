@@ -75,7 +75,7 @@ class _Handler:
 
     async def handle_DATA(self, server: SMTP, _session: Any, envelope: Envelope) -> str:  # noqa: N802  # as above
         answer = self._seen.answer(server, "DATA")
-        if answer.startswith("250"):
+        if answer.startswith("2"):
             assert isinstance(envelope.content, bytes)
             email = message_from_bytes(envelope.content, policy=default)
             assert isinstance(email, EmailMessage)

@@ -36,7 +36,8 @@ def send_email(user_id: str, template_id: str, event_id: str) -> None:
 
     It may still be sent twice: if the worker dies, the job runs into its time limit, or the connection to the
     mail server or to the database breaks, after the server has accepted the email and before the key is
-    committed. Both copies carry the same Message-ID, by which many mailboxes drop the second. This holds
+    committed; or if the server accepts it and takes longer than JOBS_SMTP_TIMEOUT to say so, then once an
+    attempt. All copies carry the same Message-ID, by which many mailboxes drop all but the first. This holds
     until effects outside the database have a mode of their own.
 
     The ledger's transaction, on SQLite the turn to write, is held while the server is talked to.

@@ -15,12 +15,15 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from dramatiq.errors import Retry
 
 from middleware import Invalid
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 _PORTS: Final = {"smtp": 25, "starttls": 587, "smtps": 465}
 _SHOWN: Final = 200
@@ -88,7 +91,7 @@ def deliver(email: EmailMessage, server: MailServer, *, timeout_seconds: float) 
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as refused:
             raise _meaning(*next(iter(refused.recipients.values()))) from refused
-        except smtplib.SMTPResponseException as refused:  # the sender or the text
+        except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as refused:
             raise _meaning(refused.smtp_code, refused.smtp_error) from refused
         except smtplib.SMTPNotSupportedError as refused:
             raise Invalid(f"the mail server takes no such address: {refused}") from refused
@@ -119,9 +122,24 @@ def _session(server: MailServer, timeout_seconds: float) -> Iterator[smtplib.SMT
 def _connect(server: MailServer, timeout_seconds: float) -> smtplib.SMTP:
     address, name = (server.host, server.port), _own_name()
     if server.security != "smtps":
-        return smtplib.SMTP(*address, local_hostname=name, timeout=timeout_seconds)
+        return _Plain(*address, local_hostname=name, timeout=timeout_seconds)
     context = ssl.create_default_context()
-    return smtplib.SMTP_SSL(*address, local_hostname=name, timeout=timeout_seconds, context=context)
+    return _Encrypted(*address, local_hostname=name, timeout=timeout_seconds, context=context)
+
+
+class _Plain(smtplib.SMTP):
+    """Takes any 2xx for a yes to the text: smtplib takes all but 250 for a no, and a retry sends a copy.
+
+    Source: RFC 5321, section 4.2.1, on codes that a client does not expect.
+    """
+
+    def data(self, msg: Buffer | str) -> tuple[int, bytes]:
+        code, text = super().data(msg)
+        return 250 if 200 <= code <= 299 else code, text
+
+
+class _Encrypted(_Plain, smtplib.SMTP_SSL):
+    """The same with TLS from the start."""
 
 
 @cache

@@ -53,11 +53,12 @@ def send(url: str, email: EmailMessage | None = None) -> None:
         ("421 closing", Retry),
         ("530 authentication required", Retry),
         ("gibberish", Retry),
+        ("550 " + "no such user" * 1000, Retry),
         (BREAK_OFF, Retry),
     ],
 )
 def test_an_answer_about_the_email_decides(step: str, answer: str, meaning: type[Exception]) -> None:
-    """5xx to sender, recipient or text is final; 4xx, a login that is asked for and a break are not."""
+    """5xx to sender, recipient or text is final; 4xx, a login asked for, noise and a break are not."""
     with serve_mail() as server:
         server.answers[step] = [answer]
         with pytest.raises(meaning) as caught:
@@ -65,6 +66,15 @@ def test_an_answer_about_the_email_decides(step: str, answer: str, meaning: type
         assert type(caught.value) is meaning
         assert "the mail server" in str(caught.value)
         assert server.accepted == []
+
+
+@pytest.mark.parametrize("answer", ["200 done", "251-accepted\r\n251 and forwarded", "299"])
+def test_an_email_that_was_accepted_in_other_words_is_not_sent_again(answer: str) -> None:
+    """Any 2xx to the text is a yes: taken for a no, each attempt would bring the recipient another copy."""
+    with serve_mail() as server:
+        server.answers["DATA"] = [answer]
+        send(f"smtp://{server.address}")
+        assert len(server.accepted) == 1
 
 
 @pytest.mark.parametrize("answer", ["421 gone", "500 what?", BREAK_OFF])
