@@ -51,7 +51,7 @@ class ChatText:
     summarised: int
 
 
-@dramatiq.actor(queue_name="llm")
+@dramatiq.actor(queue_name="llm", idempotent="a summary that knows less never replaces one that knows more")
 def summarize_chat(chat_id: str) -> None:
     """Write a chat's summary, unless there is one that knows its last message.
 

@@ -61,7 +61,7 @@ class JobBroker(EnqueueingBroker):
             max_delay=max_delay,
             payload_limit=payload_limit,
         )
-        self.actor_options.add("snapshots")
+        self.actor_options |= {"snapshots", "idempotent"}
 
     def use_outbound(self, outbound: Outbound) -> None:
         """Publish through `outbound` from now on."""

@@ -17,7 +17,7 @@ _MS: Final = timedelta(milliseconds=1)
 
 
 def check_actor(actor: Actor[..., Any], specs: Mapping[str, Queue]) -> None:
-    """Check an actor's queue, its time limit and its snapshots.
+    """Check an actor's queue, its time limit, its snapshots and why it needs no key.
 
     Raises:
         DeclarationError: names actor, option, rule and way out.
@@ -25,6 +25,9 @@ def check_actor(actor: Actor[..., Any], specs: Mapping[str, Queue]) -> None:
     _check_queue(actor, specs)
     _check_time_limit(actor, specs[actor.queue_name])
     _check_snapshots(actor)
+    problem = idempotent_problem(actor.options)
+    if problem:
+        raise DeclarationError(f"actor {actor.actor_name!r}: {problem}")
 
 
 def by_name(queues: Iterable[Queue]) -> dict[str, Queue]:
@@ -80,6 +83,28 @@ def _check_snapshots(actor: Actor[..., Any]) -> None:
             f"actor {actor.actor_name!r}: expected snapshots to be a tuple of its parameters "
             f"({', '.join(names)}), got: {snapshots!r}"
         )
+
+
+def idempotent_problem(options: Mapping[str, Any]) -> str:
+    """Return what is wrong with an actor's `idempotent`, the reason why a second run does no harm; or nothing.
+
+    >>> idempotent_problem({"idempotent": "upsert by primary key"})
+    ''
+    """
+    reason = options.get("idempotent")
+    if reason is None:
+        return ""
+    if not isinstance(reason, str) or not reason.strip():
+        return (
+            f"expected idempotent to be the reason why a second run does no harm, a text, got: {reason!r}; "
+            'write it like idempotent="upsert by primary key"'
+        )
+    if options.get("idempotency_key") is not None:
+        return (
+            f"expected idempotent to stand for a key, got: both idempotent={reason!r} and "
+            f"idempotency_key={options['idempotency_key']!r}; leave one of them out"
+        )
+    return ""
 
 
 def known(specs: Mapping[str, Queue]) -> str:

@@ -61,6 +61,13 @@ def test_an_effect_without_a_key(declare: Callable[..., Any]) -> None:
         declare(effect="database")
 
 
+def test_a_key_and_a_reason_to_need_none(declare: Callable[..., Any]) -> None:
+    """idempotent= stands for a key: both together raise."""
+    with pytest.raises(DeclarationError, match="expected idempotent to stand for a key, got: both"):
+        declare(idempotency_key="k:{one}", idempotent="upsert by primary key")
+    declare(idempotent="upsert by primary key")
+
+
 @pytest.mark.parametrize("option", ["on_success", "on_failure", "on_retry_exhausted", "pipe_target"])
 def test_options_that_send_another_job(declare: Callable[..., Any], option: str) -> None:
     """What follows a keyed job could be lost or sent twice: such options raise at declaration."""
