@@ -18,7 +18,7 @@ class Answer:
     Attributes:
         status: HTTP's; 0 closes the connection instead.
         body: sent as it is if it is bytes, else as JSON.
-        headers: besides the length.
+        headers: besides the length, or with another one.
     """
 
     status: int
@@ -86,9 +86,8 @@ class _Call(BaseHTTPRequestHandler):
             return
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         self.send_response(answer.status)
-        for name, value in answer.headers.items():
+        for name, value in ({"Content-Length": str(len(body))} | answer.headers).items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 

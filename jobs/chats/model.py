@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -17,6 +18,8 @@ from ..settings import get_settings
 _NOT_NOW: Final = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_EARLY, httpx.codes.TOO_MANY_REQUESTS)
 _SHOWN: Final = 200
 """Characters kept of a reply that is no answer."""
+LONGEST_REPLY: Final = 1_048_576
+"""Bytes that are read of a reply; what was asked for takes some thousands."""
 
 
 def complete(instructions: str, material: str) -> str:
@@ -27,20 +30,24 @@ def complete(instructions: str, material: str) -> str:
         material: what to do it with, the user message.
 
     Raises:
-        Retry: the API throttles (429) or fails (5xx): again when its Retry-After says, or with backoff.
+        Retry: the API throttles (429) or fails (5xx): again when its Retry-After says, or with backoff. It is
+            not reached, breaks off, or is silent for JOBS_LLM_TIMEOUT: again with backoff.
         Invalid: it refuses the request (another 4xx).
         ValueError: its reply is not what it documents.
-        httpx.TransportError: it is not reached, or not in time.
     """
     messages = [{"role": "system", "content": instructions}, {"role": "user", "content": material}]
     request = {"model": get_settings().llm_model, "messages": messages}
-    reply = _client().post("chat/completions", json=request)
-    answer = f"the model's API answers {reply.status_code} {reply.reason_phrase}"
-    if reply.is_server_error or reply.status_code in _NOT_NOW:
-        raise Retry(answer, delay=_retry_after_ms(reply.headers.get("retry-after")))
+    try:
+        with _client().stream("POST", "chat/completions", json=request) as reply:
+            answer = f"the model's API answers {reply.status_code} {reply.reason_phrase}"
+            if reply.is_server_error or reply.status_code in _NOT_NOW:
+                raise Retry(answer, delay=_retry_after_ms(reply.headers.get("retry-after")))
+            body = _read(reply)
+    except httpx.TransportError as error:
+        raise Retry(f"the model's API is not reached: {type(error).__name__}: {error}"[:_SHOWN]) from error
     if reply.is_client_error:
-        raise Invalid(f"{answer}: {_shown(reply)}")
-    return _content(reply)
+        raise Invalid(f"{answer}: {_shown(body)}")
+    return _content(reply.status_code, body)
 
 
 @cache
@@ -54,30 +61,44 @@ def _client() -> httpx.Client:
     return httpx.Client(base_url=settings.llm_url or "", headers=headers, timeout=timeout)
 
 
-def _content(reply: httpx.Response) -> str:
+def _read(reply: httpx.Response) -> bytes:
+    """Return the reply's body; of one beyond `LONGEST_REPLY` that and a byte: none may fill the memory."""
+    body = bytearray()
+    try:
+        for part in reply.iter_bytes():
+            body += part
+            if len(body) > LONGEST_REPLY:
+                break
+    except httpx.DecodingError as error:
+        raise ValueError(f"expected the model's API to compress its reply properly, got: {error}") from error
+    return bytes(body[: LONGEST_REPLY + 1])
+
+
+def _content(status: int, body: bytes) -> str:
     """Return the answer's text.
 
     Source: https://platform.openai.com/docs/api-reference/chat/object
     """
     try:
-        content: Any = reply.json()["choices"][0]["message"]["content"]
+        content: Any = json.loads(body)["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
         content = None
     if isinstance(content, str):  # without what JSON carries and PostgreSQL refuses: asking again costs money
         content = content.encode("utf-8", "replace").decode().replace("\0", "")
     if not isinstance(content, str) or not content.strip():
+        much = f" and more than {LONGEST_REPLY} bytes" if len(body) > LONGEST_REPLY else ""
         raise ValueError(
             'expected the model\'s API to answer {"choices": [{"message": {"content": "a text"}}]}, '
-            f"got: {reply.status_code} {_shown(reply)!r}; does JOBS_LLM_URL name an OpenAI-compatible API?"
+            f"got: {status} {_shown(body)!r}{much}; does JOBS_LLM_URL name an OpenAI-compatible API?"
         )
     return content.strip()
 
 
-def _shown(reply: httpx.Response) -> str:
-    """Return the reply's beginning; an API that refuses a key may quote it."""
+def _shown(body: bytes) -> str:
+    """Return a reply's beginning; an API that refuses a key may quote it."""
     key = get_settings().llm_key
-    text = reply.text if key is None else reply.text.replace(key.get_secret_value(), "***")
-    return text[:_SHOWN]
+    text = body.decode("utf-8", "replace")
+    return (text if key is None else text.replace(key.get_secret_value(), "***"))[:_SHOWN]
 
 
 def _retry_after_ms(header: str | None) -> int | None:
@@ -98,6 +119,6 @@ def _retry_after_ms(header: str | None) -> int | None:
 def _until(date: str) -> timedelta:
     try:
         moment = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return timedelta(0)
     return moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)

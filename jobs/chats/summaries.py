@@ -64,8 +64,8 @@ def summarize_chat(chat_id: str) -> None:
 
     Raises:
         Invalid: there is no such chat, or the API refuses the request (4xx): never retried.
-        Retry: the API throttles (429) or fails (5xx): again when its Retry-After says, or with backoff.
-        httpx.TransportError: it is not reached, or not in time: retried with backoff.
+        Retry: the API throttles (429) or fails (5xx): again when its Retry-After says, or with backoff. It is
+            not reached, or not in time: again with backoff.
         ValueError: its reply is not what the API documents: retried with backoff.
     """
     chat = read_chat(store.engine, chat_id)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import logging
 import traceback
 
-import httpx
 import pytest
 from dramatiq.errors import Retry
 
-from jobs.chats.model import complete
+from jobs.chats.model import LONGEST_REPLY, complete
 from middleware import Invalid
 
 from ..model_server import HANG_UP, Answer, ModelServer, said
@@ -59,20 +60,56 @@ def test_a_failing_api_is_retried_with_backoff(model: ModelServer, status: int) 
     assert caught.value.delay is None
 
 
-def test_a_connection_that_breaks_raises(model: ModelServer) -> None:
-    """An API that hangs up is a transport error, which is retried like any other exception."""
-    model.answers = [HANG_UP]
-    with pytest.raises(httpx.TransportError):
-        complete("do", "this")
+def test_a_connection_that_breaks_is_retried_with_backoff(model: ModelServer) -> None:
+    """An API that hangs up, before or within its reply, is worth another attempt."""
+    model.answers = [HANG_UP, Answer(200, b"{", {"Content-Length": "100", "Connection": "close"})]
+    for _ in model.answers.copy():
+        with pytest.raises(Retry, match="the model's API is not reached: RemoteProtocolError") as caught:
+            complete("do", "this")
+        assert caught.value.delay is None
 
 
 def test_a_silent_api_is_given_up(model: ModelServer, configure: Configure) -> None:
-    """An API that says nothing for JOBS_LLM_TIMEOUT is a transport error."""
+    """An API that says nothing for JOBS_LLM_TIMEOUT is worth another attempt."""
     configure(llm_timeout="10ms")
     model.meanwhile = lambda: model.gone.wait(5)
-    with pytest.raises(httpx.ReadTimeout):
+    with pytest.raises(Retry, match="the model's API is not reached: ReadTimeout"):
         complete("do", "this")
     model.gone.set()
+
+
+def test_an_api_that_is_not_there_is_retried(configure: Configure) -> None:
+    """A refused connection is worth another attempt."""
+    configure(llm_url="http://127.0.0.1:1")
+    with pytest.raises(Retry, match="the model's API is not reached: ConnectError"):
+        complete("do", "this")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_throttling_is_heard_before_the_reply_ends(model: ModelServer, status: int) -> None:
+    """What counts of a reply that asks to wait is in its head; a body that does not end hides nothing."""
+    model.answers = [Answer(status, b"", {"Retry-After": "7", "Content-Length": "100"})]
+    with pytest.raises(Retry, match=f"the model's API answers {status}") as caught:
+        complete("do", "this")
+    assert caught.value.delay == 7000
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_an_endless_reply_is_cut_off(model: ModelServer, encoding: str) -> None:
+    """Of a reply, also of one that is small until it is unpacked, no more than a bounded part is read."""
+    body = b" " * LONGEST_REPLY + json.dumps(said("late").body).encode()
+    packed = gzip.compress(body) if encoding == "gzip" else body
+    model.answers = [Answer(200, packed, {"Content-Encoding": encoding})]
+    with pytest.raises(ValueError, match=f"more than {LONGEST_REPLY} bytes; does JOBS_LLM_URL") as caught:
+        complete("do", "this")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_reply_that_is_packed_badly_is_told(model: ModelServer) -> None:
+    """A reply that says it is compressed and is not is an error that is retried."""
+    model.answers = [Answer(200, b"{}", {"Content-Encoding": "gzip"})]
+    with pytest.raises(ValueError, match="compress its reply properly"):
+        complete("do", "this")
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])

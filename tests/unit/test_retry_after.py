@@ -21,6 +21,8 @@ from jobs.chats.model import _retry_after_ms
         ("99999999999999999999", None),
         ("31536000", 30 * 24 * 3600 * 1000),
         ("Thu, 01 Jan 1970 00:00:00 GMT", None),
+        ("Thu, 01 Jan 99999999999 00:00:00 GMT", None),
+        ("Thu, 01 Jan 2026 00:00:00 +99999999999999999999", None),
     ],
 )
 def test_retry_after_is_read_with_caution(header: str | None, wait_ms: int | None) -> None:
