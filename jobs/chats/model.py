@@ -106,12 +106,12 @@ def _retry_after_ms(header: str | None) -> int | None:
 
     Source: RFC 9110, section 10.2.3.
     """
-    if header is None:
+    if header is None or not header.isascii():  # Python would read other scripts' digits as well
         return None
     try:
-        wait = timedelta(seconds=int(header))
-    except (ValueError, OverflowError):
-        wait = _until(header)
+        wait = timedelta(seconds=int(header)) if header.strip().isdigit() else _until(header)
+    except (ValueError, OverflowError):  # more digits than Python reads, or than a timedelta holds
+        return None
     longest = get_settings().max_delay
     return int(min(wait, longest) / timedelta(milliseconds=1)) if wait > timedelta(0) else None
 
