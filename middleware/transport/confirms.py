@@ -55,6 +55,10 @@ class ConfirmChannel:
         self._next_tag = 1
         self._oldest = 1
         self.is_open = True
+        # A channel may go on refusing for a queue that was full once, also when it is empty and without the
+        # policy that limited it (seen on RabbitMQ 3.10.8); another one on the same connection does not.
+        self.is_refusing = False
+        """Set by a refusal: it is written on no more, and closes with the last answer."""
         self._beginnings: dict[topology.Route, bytes] = {}
         self._wire = wire
         self._channel = wire.channel()
@@ -105,18 +109,27 @@ class ConfirmChannel:
     def _answered(self, frame: Any) -> None:
         method = frame.method
         tag, acked = method.delivery_tag, isinstance(method, pika.spec.Basic.Ack)
-        if not method.multiple:
+        if method.multiple:
+            while self._oldest <= tag:
+                self._end(self._oldest, acked)
+                self._oldest += 1
+        else:
             self._end(tag, acked)
-            return
-        while self._oldest <= tag:
-            self._end(self._oldest, acked)
-            self._oldest += 1
+        if self.is_refusing and not self.in_flight:
+            self._close()
+
+    def _close(self) -> None:
+        """Leave the next publish to another channel."""
+        self.is_open = self.is_refusing = False
+        if self._channel.is_open:
+            self._channel.close()
 
     def _end(self, tag: int, acked: bool) -> None:
         ticket = self.in_flight.pop(tag, None)
         if ticket is None:
             return
         if not acked:
+            self.is_refusing = True
             ticket.end(
                 Result.REFUSED,
                 f"queue {ticket.publication.queue!r} refused it (nack): full, or without a leader",
@@ -130,7 +143,7 @@ class ConfirmChannel:
 
     def _closed(self, _channel: Channel, reason: BaseException) -> None:
         closed = closed_channel(reason)
-        self.is_open = False
+        self.is_open = self.is_refusing = False
         if closed.code == 0:
             self.lose(closed.text)
         else:

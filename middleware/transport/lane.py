@@ -53,7 +53,10 @@ class Lane:
     @property
     def can_write(self) -> bool:
         """Whether something waits and there is room for it in flight."""
-        return bool(self.waiting) and self.in_flight < self._limit
+        if not self.waiting:
+            return False
+        channel = self._channel
+        return channel is None or (len(channel.in_flight) < self._limit and not channel.is_refusing)
 
     @property
     def is_open(self) -> bool:
