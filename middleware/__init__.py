@@ -1,5 +1,6 @@
 """A deployment kit that makes Dramatiq on RabbitMQ safe to run: the public names, in life-cycle order."""
 
+from .effects.effect import effect
 from .effects.ledger import Ledger
 from .effects.session import current_async_session, current_session
 from .errors import (
@@ -58,6 +59,7 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "Ledger",
     "current_session",
     "current_async_session",
+    "effect",
     # Fail: what an actor says, what the kit decides
     "Invalid",
     "BusinessReject",

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import dramatiq
+from dramatiq.errors import Retry
 from sqlalchemy import Engine, func, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
 
-from middleware import Invalid, Store
+from middleware import Invalid, effect
 
 from .. import store
 from ..models import Base
@@ -51,32 +53,35 @@ class ChatText:
     summarised: int
 
 
-@dramatiq.actor(queue_name="llm", idempotent="a summary that knows less never replaces one that knows more")
-def summarize_chat(chat_id: str) -> None:
-    """Write a chat's summary, unless there is one that knows its last message.
+@dramatiq.actor(queue_name="llm", idempotency_key="summary:{chat_id}:{up_to}", effect="late")
+def summarize_chat(chat_id: str, up_to: int) -> None:
+    """Write a chat's summary that knows a message; it knows all that were there when it was written.
 
-    The model is asked outside any transaction: a slow one holds no connection and no lock. Without an
-    idempotency key a job that comes twice may ask it twice, until long computations have a mode of their own;
-    the summary stays right, because one that knows less never replaces one that knows more.
+    The model is asked outside any transaction: a slow one holds no connection and no lock. Jobs may come in
+    any order: a summary that knows less never replaces one that knows more.
 
     Parameters:
         chat_id: names the chat.
+        up_to: position of the message that made it worth a new summary.
 
     Raises:
         Invalid: there is no such chat, or the API refuses the request (4xx): never retried.
-        Retry: the API throttles (429) or fails (5xx): again when its Retry-After says, or with backoff. It is
-            not reached, or not in time: again with backoff.
+        Retry: the message is not there yet: again with backoff. The API throttles (429) or fails (5xx): again
+            when its Retry-After says, or with backoff. It is not reached, or not in time: again with backoff.
         ValueError: its reply is not what the API documents: retried with backoff.
     """
     chat = read_chat(store.engine, chat_id)
-    if chat.up_to <= chat.summarised:
-        return
-    settings = get_settings()
-    if settings.llm_url is None:
-        write_summary(store, chat_id, up_to=chat.up_to, text=extract(chat.lines), model=EXTRACT)
+    if chat.up_to < up_to:
+        raise Retry(f"chat {chat_id!r} is at message {chat.up_to}, not yet at {up_to}")
+    if chat.summarised >= up_to:
+        text, model = None, ""
+    elif get_settings().llm_url is None:
+        text, model = extract(chat.lines), EXTRACT
     else:
-        text = complete(_INSTRUCTIONS, "\n".join(chat.lines))
-        write_summary(store, chat_id, up_to=chat.up_to, text=text, model=settings.llm_model)
+        text, model = complete(_INSTRUCTIONS, "\n".join(chat.lines)), get_settings().llm_model
+    with effect() as session:
+        if text is not None:
+            write_summary(session, chat_id, up_to=chat.up_to, text=text, model=model)
 
 
 def read_chat(engine: Engine, chat_id: str) -> ChatText:
@@ -116,11 +121,11 @@ def _lines(rows: Sequence[Any]) -> list[str]:
     return lines[::-1]
 
 
-def write_summary(store: Store, chat_id: str, *, up_to: int, text: str, model: str) -> None:
-    """Write a summary in a transaction of its own, unless there is one that knows at least as much.
+def write_summary(session: Session, chat_id: str, *, up_to: int, text: str, model: str) -> None:
+    """Write a summary, unless there is one that knows at least as much.
 
     Parameters:
-        store: where to.
+        session: in a transaction, which the caller commits.
         chat_id: names the chat.
         up_to: position of the last message that the summary knows; 0 for none.
         text: the summary.
@@ -129,7 +134,7 @@ def write_summary(store: Store, chat_id: str, *, up_to: int, text: str, model: s
     Raises:
         sqlalchemy.exc.DBAPIError: the database refuses it or is not reached.
     """
-    insert = sqlite.insert if store.is_sqlite else postgresql.insert
+    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
     new = insert(_SUMMARIES).values(chat_id=chat_id, up_to=up_to, text=text, model=model)
     upsert = new.on_conflict_do_update(
         index_elements=["chat_id"],
@@ -141,5 +146,4 @@ def write_summary(store: Store, chat_id: str, *, up_to: int, text: str, model: s
         },
         where=_SUMMARIES.c.up_to < new.excluded.up_to,
     )
-    with store.writing() as connection:
-        connection.execute(upsert)
+    session.execute(upsert)

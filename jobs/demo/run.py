@@ -26,7 +26,7 @@ from middleware.store import migrate
 from middleware.transport.inline import InlineBroker
 
 from .audit import audit
-from .books import read_books
+from .books import Books, read_books
 from .evidence import Letter, Observed
 from .findings import Findings
 from .mail_server import read_journal
@@ -59,7 +59,7 @@ def run(file: Path, journal: Path, workload: Workload, sabotage: str = NONE) -> 
     _seed(file, workload)
     before = read_books(file)
     began = time.monotonic()
-    letters, observed = _submit_and_follow(console, workload)
+    letters, observed = _submit_and_follow(console, workload, before)
     took = timedelta(seconds=time.monotonic() - began)
     spoil(file, sabotage)
     after = read_books(file)
@@ -79,11 +79,12 @@ def _seed(file: Path, workload: Workload) -> None:
     write_resources(workload.resource_ids(), version=VERSIONS)
 
 
-def _submit_and_follow(console: Console, workload: Workload) -> tuple[list[Letter], Observed]:
+def _submit_and_follow(console: Console, workload: Workload, before: Books) -> tuple[list[Letter], Observed]:
     broker = dramatiq.get_broker()
     assert isinstance(broker, InlineBroker), "whoever starts this sets JOBS_BROKER_URL"
     follower, observed = Follower(broker), Observed()
-    submitted = broker.enqueue_many([summarize_chat.message(chat) for chat in workload.chat_ids()])
+    chats = [summarize_chat.message(chat, before.messages[chat]) for chat in workload.chat_ids()]
+    submitted = broker.enqueue_many(chats)
     submitted += broker.enqueue_many([index_resource.message(*job) for job in workload.index_jobs()])
     submitted += broker.enqueue_many([send_email.message(*job) for job in workload.email_jobs()])
     submitted += broker.enqueue_many([charge_credit.message(*charge) for charge in workload.charges()])

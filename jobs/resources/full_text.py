@@ -11,13 +11,12 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, func, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .. import store
 from ..models import Base
 
-_RESOURCES: Final = Base.metadata.tables["resources"]
 _INDEX: Final = Base.metadata.tables["resource_index"]
 
 _CONFIGURATION: Final = "simple"
@@ -59,25 +58,23 @@ def search(query: str, *, limit: int = 20) -> list[Found]:
         return [Found(row.resource_id, row.version) for row in rows]
 
 
-def write_entry(connection: Connection, resource_id: str) -> None:
-    """Index a resource as it is now, unless the index knows this version or a newer one.
+def write_entry(connection: Connection, resource_id: str, version: int, terms: str) -> None:
+    """Index a version of a resource, unless the index knows this version or a newer one.
 
     Parameters:
         connection: in a transaction, which the caller commits.
-        resource_id: names the resource; nothing happens if it is not there.
+        resource_id: names the resource.
+        version: the version.
+        terms: what it says, as `words()` returns it.
 
     Raises:
         sqlalchemy.exc.OperationalError: PostgreSQL takes no text of so many words.
     """
-    r = _RESOURCES.c
-    resource = connection.execute(select(r.version, r.title, r.body).where(r.id == resource_id)).one_or_none()
-    if resource is None:
-        return
-    terms: Any = words(f"{resource.title} {resource.body}")
     insert: Any = sqlite.insert
+    indexed: Any = terms
     if connection.dialect.name != "sqlite":
-        insert, terms = postgresql.insert, func.to_tsvector(_CONFIGURATION, terms)
-    new = insert(_INDEX).values(resource_id=resource_id, version=resource.version, terms=terms)
+        insert, indexed = postgresql.insert, func.to_tsvector(_CONFIGURATION, terms)
+    new = insert(_INDEX).values(resource_id=resource_id, version=version, terms=indexed)
     connection.execute(
         new.on_conflict_do_update(
             index_elements=["resource_id"],

@@ -57,7 +57,7 @@ def seed(
         f"resources  resource-1 to resource-{resources}, version 1: {new_resources:,} new\n"
         f"to try     jobsctl send charge_credit {task} m1\n"
         f"           jobsctl send send_email user-1 {TEMPLATE} {event_of('user-1')}\n"
-        "           jobsctl send summarize_chat chat-1\n"
+        "           jobsctl send summarize_chat chat-1 2\n"
         "           jobsctl send index_resource resource-1 1"
     )
 

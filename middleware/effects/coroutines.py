@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Coroutine as Awaited
-from typing import Any, TypeVar
+from typing import Any
 
 from ..transport.wrapping import Coroutine, Function
+from .awaiting import to_its_end
 from .databases import CommitUnknown, KeyBusy
 from .entry import Entry
 from .session import current, open_async_session, sync_part
 from .terms import Terms
 from .transaction import LedgerTransaction
-
-R = TypeVar("R")
 
 
 def in_transaction(terms: Terms, function: Coroutine) -> Coroutine:
@@ -63,14 +61,14 @@ async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, 
             result = await function(*args, **kwargs)
         finally:
             current.reset(token)
-        await _to_its_end(session.run_sync(lambda _: transaction.commit()))
+        await to_its_end(session.run_sync(lambda _: transaction.commit()))
     except KeyBusy:
         raise terms.busy(entry) from None
     except CommitUnknown as unknown:
         is_ours = await asyncio.to_thread(terms.resolve, entry, unknown)
         return result if is_ours else terms.duplicate()
     finally:
-        await _to_its_end(session.run_sync(lambda _: transaction.close()))
+        await to_its_end(session.run_sync(lambda _: transaction.close()))
     return result
 
 
@@ -89,19 +87,3 @@ async def _join(
         result = await function(*args, **kwargs)
         await session.run_sync(lambda _: outer.check())
     return result
-
-
-async def _to_its_end(step: Awaited[Any, Any, R]) -> R:
-    """Await a step that a cancellation must not cut: a COMMIT is either sent and answered, or not sent.
-
-    Raises:
-        asyncio.CancelledError: it was cancelled meanwhile; the step has ended.
-    """
-    running = asyncio.ensure_future(step)
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait({running})
-        if not running.cancelled():
-            running.exception()  # looked at, so that asyncio does not report it
-        raise

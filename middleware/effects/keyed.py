@@ -14,7 +14,13 @@ from .entry import Entry
 from .following import refusal
 from .keys import KeyTemplate
 
-_DATABASE: Final = "database"
+DATABASE: Final = "database"
+LATE: Final = "late"
+EFFECTS: Final = {
+    DATABASE: "what the actor writes with its session is committed together with its key",
+    LATE: "the same at the end of a long computation, for what it writes in `with effect():`",
+}
+"""Values of the option `effect`, and what each means."""
 
 
 class KeyedActor:
@@ -26,6 +32,7 @@ class KeyedActor:
     Attributes:
         name: the actor's name.
         queue: its queue's name.
+        effect: one of `EFFECTS`.
         template: of its keys.
 
     Raises:
@@ -35,6 +42,7 @@ class KeyedActor:
     def __init__(self, actor: Actor[..., Any]) -> None:
         self.name = actor.actor_name
         self.queue = actor.queue_name
+        self.effect: str = actor.options.get("effect") or DATABASE
         self._parameters = Parameters(function_of(actor))
         try:
             self.template = KeyTemplate(actor.options["idempotency_key"], self._parameters.names)
@@ -75,10 +83,11 @@ def is_keyed(actor: Actor[..., Any]) -> bool:
         DeclarationError: it has an `effect` that does not exist, or one without a key.
     """
     key, effect = actor.options.get("idempotency_key"), actor.options.get("effect")
-    if effect is not None and effect != _DATABASE:
+    if effect is not None and not (isinstance(effect, str) and effect in EFFECTS):
+        known = " or ".join(f"{name!r} ({meaning})" for name, meaning in EFFECTS.items())
         raise DeclarationError(
-            f"actor {actor.actor_name!r}: expected effect to be 'database' (what the actor writes with its "
-            f"session is committed together with its key), got: {effect!r}; leave it out"
+            f"actor {actor.actor_name!r}: expected effect to be {known}, got: {effect!r}; write one of them, "
+            "or leave it out"
         )
     if effect is not None and key is None:
         raise DeclarationError(

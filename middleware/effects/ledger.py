@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from dramatiq import Actor, Broker, Message, Worker
 from dramatiq.asyncio import get_event_loop_thread
@@ -20,15 +20,21 @@ from ..errors import DeclarationError, NotEnqueued, PayloadError
 from ..store import Store
 from ..transport.broker import JobBroker
 from ..transport.wrapping import coroutine_of, wrap
-from . import coroutines, threads
+from . import coroutines, late, threads
 from .following import refusal
-from .keyed import KeyedActor, is_keyed
+from .keyed import DATABASE, LATE, KeyedActor, is_keyed
 from .postgresql import PostgreSQL
 from .sqlite import SQLite
 from .startup import Refused, check_store
 from .terms import Terms
 
 log = logging.getLogger(__name__)
+
+_MODES: Final = {
+    DATABASE: (threads.in_transaction, coroutines.in_transaction),
+    LATE: (late.in_a_thread, late.on_the_loop),
+}
+"""The value of `effect` → what wraps a `def` and what an `async def`."""
 
 
 class Ledger(Middleware):
@@ -37,7 +43,8 @@ class Ledger(Middleware):
     Actor options:
         idempotency_key: a template such as `"credit:{task_id}:{message_id}"`, whose fields are parameters of
             the actor. Defaults to None: the actor runs as often as its job is delivered.
-        effect: `"database"`, the default with a key.
+        effect: `"database"`, the default with a key: the actor runs in that transaction. `"late"`: it runs
+            outside any, and its effect is the block `with effect() as session:` at its end.
 
     Parameters:
         store: the database of the ledger, and of the actors' effects.
@@ -91,10 +98,11 @@ class Ledger(Middleware):
                 )
         self._actors[keyed.name] = keyed
         terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace)
+        in_a_thread, on_the_loop = _MODES[keyed.effect]
         wrap(
             actor,
-            sync=lambda function: threads.in_transaction(terms, function),
-            coroutine=lambda function: coroutines.in_transaction(terms, function),
+            sync=lambda function: in_a_thread(terms, function),
+            coroutine=lambda function: on_the_loop(terms, function),
         )
         coroutine = coroutine_of(actor)
         if coroutine is not None:

@@ -1,9 +1,13 @@
-"""The connection was lost during COMMIT: is the effect there or not?"""
+"""Has a key been spent, and by whom? Asked without a lock: before a long computation, after a lost COMMIT."""
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from typing import Any
 
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import DBAPIError
+
+from ..errors import KeyConflict
 from ..store import Store, job_ledger
 from .entry import Entry
 
@@ -21,3 +25,37 @@ def spent_by(store: Store, entry: Entry) -> str | None:
     with store.fresh_engine.connect() as connection:
         found: str | None = connection.execute(query).scalar()
     return found
+
+
+def is_spent(store: Store, entry: Entry) -> bool:
+    """Whether a job has been done before; a dead connection of the pool costs no attempt.
+
+    Raises:
+        KeyConflict: its key is spent with other arguments.
+        sqlalchemy.exc.DBAPIError: the database does not answer.
+    """
+    try:
+        with store.engine.connect() as connection:
+            return is_spent_there(connection, entry)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    with store.engine.connect() as connection:  # SQLAlchemy has discarded all that were as old
+        return is_spent_there(connection, entry)
+
+
+def is_spent_there(connection: Connection, entry: Entry) -> bool:
+    """Look on a connection; see `is_spent`."""
+    query = select(job_ledger.c.args_hash).where(job_ledger.c.key == entry.key)
+    held: Any = connection.execute(query).scalar()
+    if held is not None and bytes(held) != entry.args_hash:
+        raise conflict(entry)
+    return held is not None
+
+
+def conflict(entry: Entry) -> KeyConflict:
+    """Return what is wrong with a job whose key another job has spent."""
+    return KeyConflict(
+        f"expected the arguments that idempotency key {entry.key!r} was spent with, got: others; "
+        "name in idempotency_key every argument that tells jobs apart"
+    )

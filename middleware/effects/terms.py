@@ -69,12 +69,13 @@ class Terms:
         except ValueError as error:
             raise Invalid(str(error)) from None
 
-    def limits(self) -> Limits:
-        """Return how long the job that runs may be held up."""
+    def limits(self, wait: timedelta | None = None) -> Limits:
+        """Return how long the job that runs may be held up; `wait` stands in for the ledger's own."""
         delivery = current_delivery()
         options = delivery.options if delivery is not None and self._is_own(delivery) else {}
         longest = self._broker.time_limit_of(self.keyed.name, options) + self._grace
-        return Limits(wait_ms=max(1, self.wait // _MILLISECOND), idle_ms=max(1, longest // _MILLISECOND))
+        wait = self.wait if wait is None else wait
+        return Limits(wait_ms=max(1, wait // _MILLISECOND), idle_ms=max(1, longest // _MILLISECOND))
 
     def duplicate(self) -> None:
         """Note that the job that runs has been done before."""
@@ -82,12 +83,13 @@ class Terms:
         if delivery is not None and self._is_own(delivery):
             delivery.outcome = DUPLICATE
 
-    def busy(self, entry: Entry) -> Snooze:
-        """Return what puts a job off whose twin is running."""
+    def busy(self, entry: Entry, wait: timedelta | None = None) -> Snooze:
+        """Return what puts a job off whose twin is running; `wait` is how long it has waited."""
+        wait = self.wait if wait is None else wait
         what = (
             "another job is writing" if self.store.is_sqlite else f"a job with key {entry.key!r} is running"
         )
-        return Snooze(self.wait * random.uniform(1, 2), f"{what}; waited {self.wait.total_seconds():g} s")
+        return Snooze(self.wait * random.uniform(1, 2), f"{what}; waited {wait.total_seconds():g} s")
 
     def resolve(self, entry: Entry, unknown: CommitUnknown) -> bool:
         """Find out what became of a commit.

@@ -12,12 +12,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from ..errors import KeyConflict, LedgerViolation
+from ..errors import LedgerViolation
 from ..logs import get_logger
 from ..store import Store
 from ..store.guard import Guard, guard_of
 from .databases import Database, KeyBusy, Stale, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
+from .recovery import conflict
 from .session import ADVICE, LedgerSession
 
 log = get_logger(__name__)
@@ -109,10 +110,7 @@ class LedgerTransaction:
         if held is None:
             raise KeyBusy  # somebody has just removed the row
         if held != entry.args_hash:
-            raise KeyConflict(
-                f"expected the arguments that idempotency key {entry.key!r} was spent with, got: others; "
-                "name in idempotency_key every argument that tells jobs apart"
-            )
+            raise conflict(entry)
 
     def check(self) -> None:
         """Raise what the actor has swallowed.

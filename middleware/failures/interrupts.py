@@ -2,7 +2,8 @@
 
 An interrupt is an exception that CPython raises in another thread at its next bytecode; a call into C
 delays it. It is raised and withdrawn under one lock, and only between `arm` and `disarm`, which enclose
-the actor's function and nothing else: not the ledger's commit, not another middleware.
+the actor's function and nothing else: not the ledger's commit, not another middleware. A commit within the
+actor is shielded.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from dramatiq.middleware import Interrupt
@@ -25,14 +27,37 @@ class Armed:
         thread_id: the thread.
         deadline: on the monotonic clock.
         fired: which interrupt was raised, if any; one at most.
+        is_shielded: none may be raised for now.
     """
 
-    __slots__ = ("deadline", "fired", "thread_id")
+    __slots__ = ("_lock", "deadline", "fired", "is_shielded", "thread_id")
 
-    def __init__(self, thread_id: int, deadline: float) -> None:
+    def __init__(self, thread_id: int, deadline: float, lock: threading.Lock) -> None:
         self.thread_id = thread_id
         self.deadline = deadline
         self.fired: type[Interrupt] | None = None
+        self.is_shielded = False
+        self._lock = lock
+
+    @contextmanager
+    def shielded(self) -> Iterator[None]:
+        """Keep interrupts out of the block, such as a commit; one that is due comes after it.
+
+        Raises:
+            Interrupt: it was interrupted before the block, which is not entered.
+        """
+        with self._lock:
+            fired = self.fired
+            self.is_shielded = fired is None
+            if fired is not None:
+                _set_async_exc(ctypes.c_ulong(self.thread_id), None)  # raised below instead
+        if fired is not None:
+            raise fired()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.is_shielded = False
 
 
 class Interrupts:
@@ -44,7 +69,7 @@ class Interrupts:
 
     def arm(self, thread_id: int, seconds: float) -> Armed:
         """Allow interrupts of a thread and set its deadline, in seconds from now."""
-        armed = Armed(thread_id, time.monotonic() + seconds)
+        armed = Armed(thread_id, time.monotonic() + seconds, self._lock)
         with self._lock:
             self._armed[thread_id] = armed
         return armed
@@ -84,7 +109,7 @@ class Interrupts:
         hit = []
         with self._lock:
             for thread_id, armed in self._armed.items():
-                if armed.fired is None and due(armed):
+                if armed.fired is None and not armed.is_shielded and due(armed):
                     armed.fired = interrupt
                     _set_async_exc(ctypes.c_ulong(thread_id), ctypes.py_object(interrupt))
                     hit.append(thread_id)

@@ -86,7 +86,7 @@ def _check_snapshots(actor: Actor[..., Any]) -> None:
 
 
 def idempotent_problem(options: Mapping[str, Any]) -> str:
-    """Return what is wrong with an actor's `idempotent`, the reason why a second run does no harm; or nothing.
+    """Return what is wrong with an actor's `idempotent`, the reason why a second run does no harm.
 
     >>> idempotent_problem({"idempotent": "upsert by primary key"})
     ''

@@ -38,7 +38,7 @@ NOBODY = "127.0.0.1:1"
             "expected --kwargs to be a JSON object, got: '[1]'",
         ),
         (
-            ["send", "summarize_chat", "x" * 70_000],
+            ["send", "summarize_chat", "x" * 70_000, "1"],
             "65536",
         ),
         (["seed", "--accounts", "0"], "expected --accounts to be at least 1, got: 0"),
@@ -80,7 +80,7 @@ def test_a_broker_that_is_down_exits_with_1(tmp_path: Path) -> None:
     """A broker that does not answer is named; nothing was stored."""
     settings = embedded(tmp_path) | {"JOBS_BROKER_URL": f"amqp://{NOBODY}", "JOBS_PUBLISH_TIMEOUT": "1s"}
     assert "127.0.0.1:1" in fail(1, "queues", settings=settings)
-    text = fail(1, "send", "summarize_chat", "c1", settings=settings)
+    text = fail(1, "send", "summarize_chat", "c1", "1", settings=settings)
     assert "certainly not stored" in text
     assert "127.0.0.1:1" in text
 

@@ -27,7 +27,7 @@ def test_every_state_is_counted(deployment: Deployment) -> None:
     deployment.send(probe("runs", gates=["runs"]))
     wait_until(lambda: deployment.seen.count("began", "runs"), what="a job to run")
     deployment.send(*probes(["waits", "waits too"], queue="llm"))
-    succeed("send", "summarize_chat", "c", "--delay", "1h", settings=deployment.environment())
+    succeed("send", "summarize_chat", "c", "1", "--delay", "1h", settings=deployment.environment())
     expected = {
         "critical": {"waiting": 0, "active": 1, "delayed": 0, "failed": 1, "dead": None},
         "llm": {"waiting": 2, "active": 0, "delayed": 1, "failed": 0, "dead": None},

@@ -35,7 +35,7 @@ def test_seed_writes_what_it_says(tmp_path: Path) -> None:
         "resources  resource-1 to resource-5, version 1: 5 new",
         "to try     jobsctl send charge_credit t9 m1",
         "           jobsctl send send_email user-1 receipt order-user-1",
-        "           jobsctl send summarize_chat chat-1",
+        "           jobsctl send summarize_chat chat-1 2",
         "           jobsctl send index_resource resource-1 1",
     ]
     with closing(sqlite3.connect(tmp_path / "jobs.sqlite3")) as database:

@@ -78,9 +78,9 @@ def test_inline_send_tells_each_retry(seeded: dict[str, str]) -> None:
     with serve_model() as server:
         settings = seeded | {"JOBS_LLM_URL": server.url}
         server.answers = [Answer(500), Answer(503), said("a summary")]
-        flaky = succeed("send", "summarize_chat", "chat-1", settings=settings)
+        flaky = succeed("send", "summarize_chat", "chat-1", "2", settings=settings)
         server.answers = [Answer(500)]
-        broken = jobsctl("send", "summarize_chat", "chat-2", settings=settings)
+        broken = jobsctl("send", "summarize_chat", "chat-2", "3", settings=settings)
     assert "attempt 1 failed (transient: the model's API answers 500 Internal Server Error), again" in flaky
     assert "attempt 2 failed (transient: the model's API answers 503 Service Unavailable), again in" in flaky
     assert flaky.splitlines()[-1].endswith("completed on attempt 3")
@@ -107,7 +107,7 @@ def test_rabbitmq_send_stores_the_job(deployment: Deployment) -> None:
 
 def test_rabbitmq_send_with_a_delay(deployment: Deployment) -> None:
     """A delayed job is in the ladder and not in its queue."""
-    words = ["send", "summarize_chat", "c1", "--delay", "1h", "--count", "2"]
+    words = ["send", "summarize_chat", "c1", "1", "--delay", "1h", "--count", "2"]
     assert len(succeed(*words, settings=deployment.environment()).splitlines()) == 2
     waiting = deployment.waiting("llm")
     assert sum(waiting.values()) == 2

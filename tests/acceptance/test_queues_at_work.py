@@ -46,7 +46,7 @@ def test_one_worker_runs_all_three_queues(
     for words in (
         "charge_credit t1 m1",
         "send_email user-2 receipt order-user-2",
-        "summarize_chat chat-3",
+        "summarize_chat chat-3 4",
         "index_resource resource-4 1",
     ):
         succeed("send", *words.split(), settings=deployment.environment())

@@ -58,5 +58,5 @@ def model(configure: Configure) -> Iterator[ModelServer]:
 
 def redeclare(jobs: KeyedJobs, actor: Actor[..., Any]) -> Actor[..., Any]:
     """Return one of the application's keyed actors, declared on a test's broker and database."""
-    key = actor.options["idempotency_key"]
-    return jobs.declare(function_of(actor), actor.actor_name, idempotency_key=key)
+    options = {name: actor.options[name] for name in ("idempotency_key", "effect") if name in actor.options}
+    return jobs.declare(function_of(actor), actor.actor_name, **options)

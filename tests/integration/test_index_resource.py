@@ -10,7 +10,7 @@ from dramatiq import Actor
 from sqlalchemy import text
 
 from jobs import index_resource
-from jobs.resources import full_text
+from jobs.resources import full_text, indexing
 from jobs.resources.full_text import Found, search, write_entry
 from middleware import Store
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
@@ -22,7 +22,8 @@ from .keyed_jobs import KeyedJobs, keys, rows
 @pytest.fixture
 def actor(sync_jobs: KeyedJobs, monkeypatch: pytest.MonkeyPatch) -> Actor[..., Any]:
     """The actor, and the search, on the test's database."""
-    monkeypatch.setattr(full_text, "store", sync_jobs.store)
+    for module in (full_text, indexing):
+        monkeypatch.setattr(module, "store", sync_jobs.store)
     return redeclare(sync_jobs, index_resource)
 
 
@@ -128,9 +129,8 @@ def test_an_older_version_never_overwrites_a_newer_entry(
     """A job that read the resource before an update, and writes after it, changes nothing."""
     monkeypatch.setattr(full_text, "store", store)
     for version, body in ((2, "second"), (1, "first")):  # as it looked to the newer and to the older job
-        put(store, version, body)
         with store.engine.begin() as connection:
-            write_entry(connection, "r")
+            write_entry(connection, "r", version, body)
     assert (found("first"), found("second")) == ([], [("r", 2)])
 
 
@@ -150,8 +150,11 @@ def test_a_missing_resource_is_invalid(sync_jobs: KeyedJobs, actor: Actor[..., A
     assert (outcome.kind, str(outcome.error)) == ("invalid", "expected a resource 'x', got: none")
 
 
-def test_a_resource_beyond_the_indexs_limit_is_invalid(postgresql: Store) -> None:
+def test_a_resource_beyond_the_indexs_limit_is_invalid(
+    postgresql: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A text of more words than a tsvector holds, 1 MB, would fail however often it is tried."""
+    monkeypatch.setattr(indexing, "store", postgresql)
     jobs = KeyedJobs(postgresql, "def")
     put(postgresql, 1, " ".join(f"word{number}" for number in range(150_000)))
     outcome = jobs.run(redeclare(jobs, index_resource), "r", 1).outcome
@@ -165,9 +168,8 @@ def test_the_index_survives_a_vacuum(sqlite: Store, monkeypatch: pytest.MonkeyPa
     """SQLite may renumber rows that have no number of their own; these have one."""
     monkeypatch.setattr(full_text, "store", sqlite)
     for resource in ("a", "b", "c"):
-        put(sqlite, 1, f"only {resource}word", resource=resource)
         with sqlite.engine.begin() as connection:
-            write_entry(connection, resource)
+            write_entry(connection, resource, 1, f"only {resource}word")
     with sqlite.engine.begin() as connection:
         connection.execute(text("DELETE FROM resource_index WHERE resource_id = 'a'"))
     with sqlite.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from sqlalchemy import insert, make_url, text
@@ -17,7 +17,10 @@ from middleware.transport.outcome import COMPLETED, DUPLICATE, Snoozed
 
 from ..journal import Journal
 from .keyed_jobs import KeyedJobs, enter, entries, keys, rows
+from .late_jobs import late_actor
 from .proxy import Proxy
+
+Declare: TypeAlias = Callable[[KeyedJobs, Journal], Any]
 
 COMMIT = b"; COMMIT"
 END_OTHERS = (
@@ -45,8 +48,19 @@ def proxied(proxy: Proxy, postgresql_url: str, kind: str) -> Iterator[KeyedJobs]
     jobs.store.dispose()
 
 
-def declare(jobs: KeyedJobs, journal: Journal) -> Any:
-    """Declare an actor that notes each run and enters a row."""
+@pytest.fixture(params=["database", "late"])
+def declare(request: pytest.FixtureRequest) -> Declare:
+    """Declare an actor that notes each run and enters a row, in its transaction or in its block."""
+    return declare_whole if request.param == "database" else declare_late
+
+
+def declare_late(jobs: KeyedJobs, journal: Journal) -> Any:
+    """Declare an actor that notes each run and then enters a row."""
+    return late_actor(jobs, journal.note)
+
+
+def declare_whole(jobs: KeyedJobs, journal: Journal) -> Any:
+    """Declare an actor that notes each run and enters a row, all in one transaction."""
 
     @jobs.actor("enter:{one}")
     def act(session: Session, one: str, *_: Any) -> None:
@@ -57,7 +71,7 @@ def declare(jobs: KeyedJobs, journal: Journal) -> Any:
 
 
 def test_a_commit_whose_answer_is_lost_has_completed(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store
+    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, declare: Declare
 ) -> None:
     """The server commits and the answer gets lost: the job is completed, and its actor ran once."""
     journal = Journal()
@@ -70,7 +84,7 @@ def test_a_commit_whose_answer_is_lost_has_completed(
 
 
 def test_a_commit_that_never_arrives_is_a_transient_failure(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store
+    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, declare: Declare
 ) -> None:
     """The connection is lost before the server sees COMMIT: the attempt fails, and the next one runs."""
     journal = Journal()
@@ -86,7 +100,7 @@ def test_a_commit_that_never_arrives_is_a_transient_failure(
 
 @pytest.mark.parametrize("arrives", [True, False])
 def test_a_commit_nobody_can_ask_about_is_snoozed(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, arrives: bool
+    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, arrives: bool, declare: Declare
 ) -> None:
     """The connection is lost during COMMIT and the server cannot be reached: the job is put off."""
     act = declare(proxied, Journal())
@@ -103,7 +117,7 @@ def test_a_commit_nobody_can_ask_about_is_snoozed(
 
 
 def test_a_key_spent_by_another_message_meanwhile_is_a_duplicate(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store
+    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, declare: Declare
 ) -> None:
     """Nothing was committed, but a twin took the key before the lookup: this job is a duplicate."""
     act = declare(proxied, Journal())
@@ -121,7 +135,7 @@ def test_a_key_spent_by_another_message_meanwhile_is_a_duplicate(
     assert entries(postgresql) == []
 
 
-def test_dead_connections_in_the_pool_cost_no_attempt(postgresql_jobs: KeyedJobs) -> None:
+def test_dead_connections_in_the_pool_cost_no_attempt(postgresql_jobs: KeyedJobs, declare: Declare) -> None:
     """After the server closed every idle connection, as in a restart, the next jobs complete at once."""
     jobs = postgresql_jobs
     journal = Journal()

@@ -62,6 +62,8 @@ class Run:
         "credit:chat:m2",
         "email:steady-1:receipt:order-steady-1",
         "email:greylisted-1:receipt:order-greylisted-1",
+        "summary:steady-1:2",
+        "summary:flaky-1:3",
         "resource:resource-1:v1",
         "resource:resource-1:v2",
         "resource:resource-1:v3",
@@ -70,7 +72,7 @@ class Run:
         letter("charge_credit unpaid:m1", "rejected"),
         letter("charge_credit unknown:m1", "invalid"),
         letter("send_email unknown-1:receipt:order-unknown-1", "invalid"),
-        letter("summarize_chat refused-1", "invalid"),
+        letter("summarize_chat refused-1:4", "invalid"),
     )
     summaries: tuple[tuple[str, int, str], ...] = (
         ("steady-1", 2, "steady-1 has 2 messages"),
@@ -177,14 +179,14 @@ def test_books_that_balance_have_no_differences() -> None:
             "dead letters of charge_credit unpaid:m1 (rejected): expected 1, found 0",
         ),
         (
-            {"letters": (*Run.letters, letter("summarize_chat steady-1", "transient"))},
+            {"letters": (*Run.letters, letter("summarize_chat steady-1:2", "transient"))},
             "exactly the hopeless",
-            "dead letters of summarize_chat steady-1 (transient): expected 0, found 1",
+            "dead letters of summarize_chat steady-1:2 (transient): expected 0, found 1",
         ),
         (
             {"letters": (*Run.letters[:3], replace(Run.letters[3], history=()))},
             "exactly the hopeless",
-            "the dead letter of summarize_chat refused-1 lacks evidence",
+            "the dead letter of summarize_chat refused-1:4 lacks evidence",
         ),
         ({"mail": Run.mail[1:]}, "the mail server", "emails to steady-1: expected 1, found 0"),
         ({"mail": (*Run.mail, Run.mail[0])}, "the mail server", "emails to steady-1: expected 1, found 2"),

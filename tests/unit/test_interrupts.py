@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -147,3 +148,37 @@ def test_a_stretch_that_ends_late_does_not_touch_the_next_one() -> None:
     assert interrupts.withdraw(old) is None
     assert interrupts._armed == {threading.get_ident(): new}
     interrupts.disarm(new)
+
+
+def test_a_shielded_stretch_is_not_interrupted() -> None:
+    """An interrupt that is due while a stretch is shielded comes after it, not in it."""
+    interrupts = Interrupts()
+    reached: list[str] = []
+
+    def work() -> None:
+        armed = interrupts.arm(threading.get_ident(), 60)
+        with armed.shielded():
+            assert interrupts.fire_all(Stop) == []
+            reached.append("end of the stretch")
+        assert interrupts.fire_all(Stop) == [threading.get_ident()]
+        spin()
+
+    assert isinstance(run_in_thread(work), Stop)
+    assert reached == ["end of the stretch"]
+
+
+def test_a_shield_is_not_entered_after_an_interrupt() -> None:
+    """A job that was interrupted, and swallowed it, does not come to commit."""
+    interrupts = Interrupts()
+    reached: list[str] = []
+
+    def work() -> None:
+        armed = interrupts.arm(threading.get_ident(), 60)
+        with suppress(Stop):
+            interrupts.fire_all(Stop)
+            spin()
+        with armed.shielded():
+            reached.append("commit")
+
+    assert isinstance(run_in_thread(work), Stop)
+    assert reached == []

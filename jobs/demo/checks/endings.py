@@ -37,6 +37,8 @@ def _ledger(findings: Findings) -> Iterator[str]:
     workload, after = findings.workload, findings.after
     keys = [f"credit:{reference}" for reference, _, _ in after.entries]
     keys += {f"email:{':'.join(job)}" for job in workload.email_jobs() if is_deliverable(job[0])}
+    chats = [chat for chat in workload.chat_ids() if is_answered(chat)]
+    keys += [f"summary:{chat}:{findings.before.messages[chat]}" for chat in chats]
     keys += {f"resource:{resource}:v{version}" for resource, version in workload.index_jobs()}
     expected = Counter(keys)
     for key in sorted(expected.keys() | after.ledger.keys()):
@@ -74,4 +76,4 @@ def _hopeless(findings: Findings) -> Iterator[str]:
             yield f"send_email {':'.join(job)} (invalid)"
     for chat in findings.workload.chat_ids():
         if not is_answered(chat):
-            yield f"summarize_chat {chat} ({_TEMPERS[temper_of(chat)]})"
+            yield f"summarize_chat {chat}:{findings.before.messages[chat]} ({_TEMPERS[temper_of(chat)]})"
