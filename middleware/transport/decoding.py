@@ -7,7 +7,7 @@ any protection, and one wrong type there ends a worker thread.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dramatiq import Message
@@ -54,21 +54,18 @@ def _check_fields(fields: Any) -> None:
     if fields.keys() != _FIELDS:
         missing, extra = sorted(_FIELDS - fields.keys()), sorted(fields.keys() - _FIELDS)
         raise Undecodable(f"expected the fields of a Dramatiq message; missing: {missing}, unknown: {extra}")
-    _require(fields, "queue_name", isinstance(fields["queue_name"], str), "a string")
-    _require(fields, "actor_name", _is_id(fields["actor_name"]), f"a name of 1 to {_LONGEST_ID} bytes")
-    _require(fields, "args", isinstance(fields["args"], list | tuple), "a list")
-    _require(fields, "kwargs", isinstance(fields["kwargs"], dict), "an object")
-    _require(fields, "options", isinstance(fields["options"], dict), "an object")
-    _require(fields, "message_id", _is_id(fields["message_id"]), f"a string of 1 to {_LONGEST_ID} bytes")
-    stamp = fields["message_timestamp"]
-    _require(
-        fields, "message_timestamp", _is_whole(stamp) and 0 <= stamp < _LATEST_MS, "milliseconds since 1970"
-    )
+    check_fields(fields)
 
 
-def _require(fields: dict[str, Any], name: str, holds: bool, rule: str) -> None:
-    if not holds:
-        raise Undecodable(f"expected {name} to be {rule}, got: {repr(fields[name])[:200]}")
+def check_fields(fields: Mapping[str, Any]) -> None:
+    """Check the type of each field of a message.
+
+    Raises:
+        Undecodable: names field, rule and value.
+    """
+    for name, holds, rule in _RULES:
+        if not holds(fields[name]):
+            raise Undecodable(f"expected {name} to be {rule}, got: {repr(fields[name])[:200]}")
 
 
 def _is_id(value: object) -> bool:
@@ -84,17 +81,36 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_duration(value: object) -> bool:
-    """A number above zero, or infinity, which Dramatiq takes as no limit; NaN is above nothing."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _is_wait(value: object) -> bool:
+def _is_moment(value: object) -> bool:
     return _is_whole(value) and 0 <= value < _LATEST_MS  # type: ignore[operator]  # _is_whole narrows
 
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+_RULES: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
+    ("queue_name", _is_name, "a string"),
+    ("actor_name", _is_id, f"a name of 1 to {_LONGEST_ID} bytes"),
+    ("args", _is_list, "a list"),
+    ("kwargs", _is_object, "an object"),
+    ("options", _is_object, "an object"),
+    ("message_id", _is_id, f"a string of 1 to {_LONGEST_ID} bytes"),
+    ("message_timestamp", _is_moment, "milliseconds since 1970"),
+)
+
+
+def _is_duration(value: object) -> bool:
+    """A number above zero, or infinity, which Dramatiq takes as no limit; NaN is above nothing."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _is_message(value: object) -> bool:
@@ -118,11 +134,11 @@ def _is_flag(value: object) -> bool:
 _OPTIONS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "time_limit": (_is_duration, "milliseconds above zero"),
     "max_age": (_is_duration, "milliseconds above zero"),
-    "max_retries": (_is_wait, "a count"),
-    "retries": (_is_wait, "a count"),
-    "min_backoff": (_is_wait, "milliseconds"),
-    "max_backoff": (_is_wait, "milliseconds"),
-    "delay": (_is_wait, "milliseconds"),
+    "max_retries": (_is_moment, "a count"),
+    "retries": (_is_moment, "a count"),
+    "min_backoff": (_is_moment, "milliseconds"),
+    "max_backoff": (_is_moment, "milliseconds"),
+    "delay": (_is_moment, "milliseconds"),
     "on_success": (_is_name, "an actor's name"),
     "on_failure": (_is_name, "an actor's name"),
     "on_retry_exhausted": (_is_name, "an actor's name"),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from dramatiq import Actor, Message
+from dramatiq import Actor, Message, get_encoder
 from dramatiq.common import q_name
 
 from ..errors import NotEnqueued, PayloadError, UnknownQueue
 from .declaring import known, parameters_of
-from .decoding import Undecodable, check_options
+from .decoding import Undecodable, check_fields, check_options
 from .ladder import ticks_for
 from .payload import check_payload
 from .publication import DELAYED, READY, Publication
@@ -42,18 +43,32 @@ class Outgoing:
             actor: its actor, None if a publisher does not know the actor's code.
 
         Raises:
-            PayloadError: an argument must not travel, or a worker would not take an option.
+            PayloadError: an argument must not travel, or a worker would not take a field or an option.
         """
+        self.check_form(message)
         check_payload(
             message,
             limit=self._payload_limit,
             snapshots=actor.options.get("snapshots", ()) if actor else (),
             names=parameters_of(actor) if actor else (),
         )
+
+    def check_form(self, message: Message[Any]) -> None:
+        """Check a message's fields and options, but not what its arguments are.
+
+        Raises:
+            PayloadError: a worker would not take a field or an option.
+        """
         try:
-            check_options(message.options)
+            check_fields(message.__dict__)
+            _check_keys("kwargs", message.kwargs)
+            if message.options:
+                _check_keys("options", message.options)
+                check_options(message.options)
         except Undecodable as error:
-            raise PayloadError(f"actor {message.actor_name!r}: {error}") from None
+            raise PayloadError(
+                f"actor {message.actor_name!r}: {error}; let actor.message() or message_with_options() set it"
+            ) from None
 
     def publication(self, message: Message[Any], delay_ms: int | None) -> Publication:
         """Return a message's publication.
@@ -78,6 +93,8 @@ class Outgoing:
             raise PayloadError(
                 f"actor {message.actor_name!r}: expected the message to be plain JSON; {error}"
             ) from error
+        if not body.startswith(b"{") or b"NaN" in body or b"Infinity" in body:
+            _refuse_unless_json(message, body)
         return Publication(
             queue=queue,
             place=DELAYED if ticks else READY,
@@ -88,14 +105,66 @@ class Outgoing:
             ticks=ticks,
         )
 
-    def _ticks(self, message: Message[Any], delay_ms: int | None) -> int:
+    def _ticks(self, message: Message[Any], delay_ms: object) -> int:
+        if delay_ms is None:
+            return 0
+        if not isinstance(delay_ms, int | float) or isinstance(delay_ms, bool):
+            raise NotEnqueued(
+                f"message {message.message_id}: expected delay to be a number of milliseconds, "
+                f"got: {delay_ms!r}; send_with_options() takes a timedelta as well",
+                refused=[message],
+            )
         if not delay_ms:
             return 0
         longest = self._max_delay / _MS
         if not 0 < delay_ms <= longest:
             raise NotEnqueued(
                 f"message {message.message_id}: expected delay to be between 0 and JOBS_MAX_DELAY "
-                f"({longest:.0f} ms), got: {delay_ms} ms; raise the setting or schedule it later",
+                f"({longest:.0f} ms), got: {delay_ms!r} ms; raise the setting or schedule it later",
                 refused=[message],
             )
         return ticks_for(delay_ms * _MS)
+
+
+def _check_keys(name: str, value: Mapping[Any, object]) -> None:
+    """Refuse a key that is no string: JSON would make one of it, or raise."""
+    for key in value:
+        if not isinstance(key, str):
+            raise Undecodable(f"expected {name} key {key!r} to be a string, got: {type(key).__name__}")
+
+
+def _refuse_unless_json(message: Message[Any], body: bytes) -> None:
+    """Refuse a body that only Python reads, or only another encoder: no worker of the kit would.
+
+    Raises:
+        PayloadError: names what holds a NaN or an Infinity.
+    """
+    try:
+        json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        for name, value in [
+            ("args", message.args),
+            ("kwargs", message.kwargs),
+            *((f"option {name}", value) for name, value in message.options.items()),
+        ]:
+            if not _is_json(value):
+                raise PayloadError(
+                    f"actor {message.actor_name!r}: expected {name} to be JSON, which has no NaN and no "
+                    f"Infinity, got: {repr(value)[:200]}; leave it out or pass None"
+                ) from None
+        raise PayloadError(
+            f"actor {message.actor_name!r}: expected Dramatiq's encoder to write JSON, got: "
+            f"{type(get_encoder()).__name__}, {error}; leave out dramatiq.set_encoder()"
+        ) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON, although Python reads it")
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True

@@ -84,7 +84,10 @@ def _walk(message: Message[Any], value: object, path: str, depth: int) -> None:
             _walk(message, item, f"{path}[{index}]", depth + 1)
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise _not_plain(message, value, path, "a finite number")
+            raise PayloadError(
+                f"actor {message.actor_name!r}: expected {path} to be a finite number, got: {value!r}; "
+                "JSON has no other, pass None or its text"
+            )
     elif type(value) not in _SCALARS:
         raise _not_plain(message, value, path, "plain JSON (str, int, float, bool, None, list, dict)")
 

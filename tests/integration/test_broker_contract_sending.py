@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +10,14 @@ from typing import Any
 import dramatiq
 import pytest
 
-from middleware import DeclarationError, NotEnqueued, PayloadError, Queue, UnknownQueue
+from middleware import (
+    DeclarationError,
+    NotEnqueued,
+    PayloadError,
+    Queue,
+    UnknownQueue,
+    send_with_options_async,
+)
 from middleware.transport.evidence import KIND, REASON
 from tests.brokers import QUEUE, SHORTER_LADDER
 from tests.fixtures_broker import MakeRig
@@ -122,6 +130,30 @@ def test_a_delay_out_of_range_is_refused_at_the_sender(rig: Rig, delay_ms: int) 
 
     with pytest.raises(NotEnqueued, match="JOBS_MAX_DELAY"):
         take.send_with_options(delay=delay_ms)
+    assert rig.unfinished() in (0, -1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delay": "5"},
+        {"delay": True},
+        {"max_age": float("inf")},
+        {"mine": [float("nan")]},
+        {"max_retries": "3"},
+    ],
+    ids=repr,
+)
+def test_an_option_that_no_worker_reads_is_refused_at_the_sender(rig: Rig, options: dict[str, Any]) -> None:
+    """A delay or an option of the wrong type, or of a number that JSON has not, raises and stores nothing."""
+
+    @dramatiq.actor(broker=rig.broker, queue_name=QUEUE)
+    def take() -> None: ...
+
+    with pytest.raises(NotEnqueued, match=r"expected .* got: "):
+        take.send_with_options(**options)
+    with pytest.raises(NotEnqueued, match=r"expected .* got: "):
+        asyncio.run(send_with_options_async(take, **options))
     assert rig.unfinished() in (0, -1)
 
 
