@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, text
+from sqlalchemy import Connection, func, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .. import store
@@ -23,6 +23,11 @@ _CONFIGURATION: Final = "simple"
 """PostgreSQL's one without stemming and without words that do not count, as FTS5 has it."""
 _LONGEST: Final = 500
 """Characters of a word that count. PostgreSQL leaves out words of more than 2,047 bytes, with a notice."""
+
+MOST_WORDS: Final = 100
+"""Different words of a query. PostgreSQL's stack, or its 1 MB for a query, ends far above."""
+NO_WORDS: Final = ""
+"""What a resource says that is gone."""
 
 _POSTGRESQL: Final = text(
     f"SELECT resource_id, version FROM resource_index, plainto_tsquery('{_CONFIGURATION}', :words) AS query "
@@ -46,16 +51,34 @@ def search(query: str, *, limit: int = 20) -> list[Found]:
     """Return the resources that have all the words, the best first.
 
     Parameters:
-        query: plain words; nothing in them is an operator. Without a word nothing is found.
+        query: at most 100 different words; nothing in them is an operator. Without a word nothing is found.
         limit: how many to return at most. Defaults to 20.
+
+    Raises:
+        ValueError: the query has too many words.
     """
-    looked_for = words(query)
-    if not looked_for:  # no query at all for FTS5
+    different = dict.fromkeys(words(query).split())
+    if not different:  # no query at all for FTS5
         return []
+    if len(different) > MOST_WORDS:
+        raise ValueError(
+            f"expected a query of at most {MOST_WORDS} different words, got: {len(different)}; use fewer"
+        )
     with store.engine.connect() as connection:
         statement = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
-        rows = connection.execute(statement, {"words": looked_for, "limit": limit})
+        rows = connection.execute(statement, {"words": " ".join(different), "limit": limit})
         return [Found(row.resource_id, row.version) for row in rows]
+
+
+def is_known(connection: Connection, resource_id: str) -> bool:
+    """Return whether the index knows a resource, be it one that is gone.
+
+    Parameters:
+        connection: to the database.
+        resource_id: names the resource.
+    """
+    entry = select(_INDEX.c.id).where(_INDEX.c.resource_id == resource_id)
+    return connection.execute(entry).one_or_none() is not None
 
 
 def write_entry(connection: Connection, resource_id: str, version: int, terms: str) -> None:
@@ -65,7 +88,7 @@ def write_entry(connection: Connection, resource_id: str, version: int, terms: s
         connection: in a transaction, which the caller commits.
         resource_id: names the resource.
         version: the version.
-        terms: what it says, as `words()` returns it.
+        terms: what it says, as `words()` returns it; `NO_WORDS` if it is gone.
 
     Raises:
         sqlalchemy.exc.OperationalError: PostgreSQL takes no text of so many words.

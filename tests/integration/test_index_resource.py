@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from jobs import index_resource
 from jobs.resources import full_text, indexing
-from jobs.resources.full_text import Found, search, write_entry
+from jobs.resources.full_text import MOST_WORDS, NO_WORDS, Found, search, write_entry
 from middleware import Store
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
 
@@ -63,6 +63,18 @@ def test_nothing_in_a_search_is_an_operator(sync_jobs: KeyedJobs, actor: Actor[.
     put(sync_jobs.store, 1, "Nothing of the kind.")
     sync_jobs.run(actor, "r", 1)
     assert found(words) == []
+
+
+def test_a_search_for_very_many_words_is_refused(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """Each database has a longest query of its own; the search's comes before, and counts a word once."""
+    longest = [f"{number:03d}{'ü' * 600}" for number in range(MOST_WORDS)]
+    put(sync_jobs.store, 1, " ".join(longest))
+    sync_jobs.run(actor, "r", 1)
+    assert found(" ".join(longest)) == [("r", 1)]
+    assert found("nothing " * 100_000) == []
+    for words in (MOST_WORDS + 1, 100_000):
+        with pytest.raises(ValueError, match=f"expected a query of at most {MOST_WORDS} .*, got: {words}; "):
+            search(" ".join(f"word{number}" for number in range(words)))
 
 
 @pytest.mark.parametrize(
@@ -143,11 +155,65 @@ def test_a_version_that_is_not_there_yet_is_retried(sync_jobs: KeyedJobs, actor:
     assert (keys(sync_jobs.store), found("first")) == ([], [])
 
 
+def delete(store: Store, resource: str = "r") -> None:
+    """Delete a resource, as the product does."""
+    with store.engine.begin() as connection:
+        connection.execute(text("DELETE FROM resources WHERE id = :id"), {"id": resource})
+
+
+def test_a_deleted_resource_is_found_no_more(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """The job of the change that deleted it takes it out of the index, once; its neighbours stay."""
+    for resource in ("r", "s"):
+        put(sync_jobs.store, 1, "first", resource=resource)
+        sync_jobs.run(actor, resource, 1)
+    delete(sync_jobs.store)
+    assert sync_jobs.run(actor, "r", 2).outcome is COMPLETED
+    assert found("first") == [("s", 1)]
+    assert sync_jobs.run(actor, "r", 2).outcome is DUPLICATE
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([1, 2, 3])), ids=str)
+def test_older_jobs_of_a_deleted_resource_bring_nothing_back(
+    sync_jobs: KeyedJobs, actor: Actor[..., Any], order: tuple[int, ...]
+) -> None:
+    """Whichever of its jobs are late, each completes, and nothing of the resource is found."""
+    put(sync_jobs.store, 1, "first")
+    sync_jobs.run(actor, "r", 1)
+    delete(sync_jobs.store)
+    for version in order:
+        assert sync_jobs.run(actor, "r", version).outcome in (COMPLETED, DUPLICATE)
+    assert found("first") == []
+
+
+def test_a_resource_that_is_made_anew_is_found_again(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
+    """Its versions go on counting, and a late job of the deletion does not take it out again."""
+    put(sync_jobs.store, 1, "first")
+    sync_jobs.run(actor, "r", 1)
+    put(sync_jobs.store, 3, "third")
+    sync_jobs.run(actor, "r", 3)
+    assert sync_jobs.run(actor, "r", 2).outcome is COMPLETED
+    assert found("third") == [("r", 3)]
+
+
+def test_a_deletion_seen_late_does_not_take_out_what_is_newer(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that found the resource gone, and writes after it was made anew, changes nothing."""
+    monkeypatch.setattr(full_text, "store", store)
+    for version, terms in ((1, "first"), (3, "third"), (2, NO_WORDS)):
+        with store.engine.begin() as connection:
+            write_entry(connection, "r", version, terms)
+    assert found("third") == [("r", 3)]
+
+
 def test_a_missing_resource_is_invalid(sync_jobs: KeyedJobs, actor: Actor[..., Any]) -> None:
     """A resource that is not there is never retried."""
     outcome = sync_jobs.run(actor, "x", 1).outcome
     assert isinstance(outcome, Dead)
-    assert (outcome.kind, str(outcome.error)) == ("invalid", "expected a resource 'x', got: none")
+    assert (outcome.kind, str(outcome.error)) == (
+        "invalid",
+        "expected a resource 'x', got: none, nor one in the index",
+    )
 
 
 def test_a_resource_beyond_the_indexs_limit_is_invalid(
