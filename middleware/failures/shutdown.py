@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Callable
 from datetime import timedelta
-from types import FrameType
 from typing import Final
 
 from dramatiq import Broker, Worker
@@ -20,27 +17,13 @@ from dramatiq.middleware import Middleware
 from dramatiq.middleware import Shutdown as ShutdownInterrupt
 
 from ..logs import get_logger
+from .signals import FirstSignal
 from .time_limits import TimeLimits
 
 log = get_logger(__name__)
 
-_ECHO_SECONDS: Final = 2.0
-
-
-class _Once:
-    """A signal's handler that lets the first signal through, and others when some time has passed."""
-
-    def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
-        self._handler = handler
-        self._first: float | None = None
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if self._first is None:
-            self._first = now
-        elif now - self._first < _ECHO_SECONDS:
-            return
-        self._handler(number, frame)
+_STOPPING: Final = (signal.SIGTERM, signal.SIGHUP)
+"""What stops a worker process; whoever ends a session may send one after the other."""
 
 
 class Shutdown(Middleware):
@@ -54,17 +37,21 @@ class Shutdown(Middleware):
     def __init__(self, *, grace: timedelta = timedelta(seconds=25)) -> None:
         self._grace = grace
         self._finished = threading.Event()
+        self._signals: FirstSignal | None = None
+
+    def after_process_boot(self, broker: Broker) -> None:
+        """Take signals in quick succession for one, from here on: also while the actors are imported."""
+        handler = signal.getsignal(signal.SIGTERM)
+        # Dramatiq's handler; a process of somebody else's, such as one with the inline broker, keeps its own.
+        if callable(handler) and getattr(handler, "__module__", "") == "dramatiq.cli":
+            self._signals = FirstSignal(handler)
+            for number in _STOPPING:
+                signal.signal(number, self._signals)
 
     def after_worker_boot(self, broker: Broker, worker: Worker) -> None:
-        """Take two signals in quick succession for one.
-
-        A shell's `kill %1`, systemd and a container's init signal the whole group: a worker process hears it
-        from them and, the same moment, from Dramatiq's master, and would take the second for "at once".
-        """
-        previous = signal.getsignal(signal.SIGTERM)
-        # Dramatiq's handler; a process of somebody else's, such as one with the inline broker, keeps its own.
-        if callable(previous) and getattr(previous, "__module__", "") == "dramatiq.cli":
-            signal.signal(signal.SIGTERM, _Once(previous))
+        """Know the master's echo of a signal that came during the start."""
+        if self._signals is not None:
+            self._signals.await_echo()
 
     def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """Let the grace begin."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 from dramatiq import Message
 
-from ..waiting import wait_until
+from middleware.failures.signals import ECHO_SECONDS
+
+from ..waiting import stays, wait_until
 from .books import RecordUsages
 from .deployment import Deployment, probe, probes
 
@@ -93,9 +97,32 @@ def test_a_signal_to_the_whole_group_is_one_signal(deployment: Deployment) -> No
     worker = deployment.start().wait_ready()
     deployment.send(probe("running", gates=["finish"]))
     wait_until(lambda: deployment.seen.count("began", "running"), what="the job to begin")
-    worker.terminate_group()
+    worker.signal_group(signal.SIGTERM)
     wait_until(lambda: "Shutting down..." in worker.text(), what="the signal to be heard")
     deployment.gates.open("finish")
     assert worker.wait_ended() == 0
     assert [event.name for event in deployment.seen.of("ended")] == ["running"]
     assert deployment.waiting() == {}
+
+
+def test_a_signal_to_the_whole_group_during_the_start_is_one_signal(deployment: Deployment) -> None:
+    """A worker that is told to stop while it imports its actors ends as orderly as one that is told later."""
+    worker = deployment.start(modules=["jobs", "tests.acceptance.slow_start"])
+    wait_until(lambda: deployment.seen.count("began", "import"), what="the import to begin")
+    worker.signal_group(signal.SIGTERM)
+    stays(lambda: worker.exit_code is None, what="the worker to go on starting", seconds=ECHO_SECONDS)
+    deployment.gates.open("import")
+    assert worker.wait_ended() == 0
+
+
+def test_a_hangup_of_the_whole_group_reloads_the_worker_and_ends_no_job(deployment: Deployment) -> None:
+    """On SIGHUP, which a session's end sends to all, the running job finishes and new processes take over."""
+    worker = deployment.start().wait_ready()
+    deployment.send(probe("running", gates=["finish"]))
+    wait_until(lambda: deployment.seen.count("began", "running"), what="the job to begin")
+    worker.signal_group(signal.SIGHUP)
+    wait_until(lambda: "Shutting down..." in worker.text(), what="the signal to be heard")
+    deployment.gates.open("finish")
+    wait_until(lambda: len(worker.pids()) == 2, what="the worker to be back", seconds=40)
+    assert len(deployment.seen.of("began")) == len(deployment.seen.of("ended")) == 1
+    assert worker.exit_code is None

@@ -108,9 +108,9 @@ class Worker:
         """Ask it to stop, as a deployment does."""
         self._command.terminate()
 
-    def terminate_group(self) -> None:
-        """Ask the command and its worker processes to stop, all at once, as a shell's `kill %1` does."""
-        os.killpg(self._command.pid, signal.SIGTERM)
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send the command and its worker processes a signal, all at once, as a shell's `kill %1` does."""
+        os.killpg(self._command.pid, number)
 
     def wait_ended(self, seconds: float = _STOP_SECONDS) -> int:
         """Wait for its end and return the exit code."""
