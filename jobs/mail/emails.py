@@ -30,6 +30,7 @@ _EVENTS: Final = Base.metadata.tables["events"]
 _POLICY: Final = SMTP.clone(cte_type="7bit")  # any server takes it, also one without 8BITMIME
 
 
+# jobs: ignore[JOB202] the docstring says what may happen, and that both copies carry one Message-ID
 @dramatiq.actor(queue_name="critical", idempotency_key="email:{user_id}:{template_id}:{event_id}")
 def send_email(user_id: str, template_id: str, event_id: str) -> None:
     """Send a user the email about an event; a job that completed is not repeated.

@@ -54,8 +54,7 @@ def load_application() -> tuple[Application, JobBroker]:
         ConfigurationError: there is no such module, it lacks something, or a setting is wrong.
     """
     name = os.environ.get(APP) or DEFAULT_APP
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # a console script's path does not hold the working directory
+    find_from_here()
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -74,3 +73,9 @@ def load_application() -> tuple[Application, JobBroker]:
             "see the module `jobs` for an example"
         )
     return cast(Application, module), broker
+
+
+def find_from_here() -> None:
+    """Let modules of the working directory be found: a console script's path does not hold it."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from .actors import actors
+from .check import check
 from .migrate import migrate
 from .problems import EXPECTED, explain
 from .queues import queues
@@ -28,6 +29,7 @@ app.command(context_settings={"allow_extra_args": True, "help_option_names": [],
 app.command()(actors)
 app.command(context_settings=_ANY_WORDS)(send)
 app.command()(queues)
+app.command()(check)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -58,6 +58,8 @@ class QuorumBroker(JobBroker):
         **options: Any,
     ) -> None:
         queues = list(queues)
+        self.consumer_timeout = consumer_timeout
+        self.grace = grace
         self._parameters = parse_urls(url)
         self._topologies: dict[str, Any] = {}
         name = f"jobs {socket.gethostname()}:{os.getpid()}"

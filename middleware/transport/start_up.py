@@ -6,7 +6,6 @@ A worker that must not start ends at once with one line that says why: never ali
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from .declare import declare
 from .declaring import known
 from .liveness import EXIT_CONFIGURATION, EXIT_CONNECTION
 from .management import Management, ManagementError, few_members
+from .patience import WAY_OUT, Patience
 from .policies import policy_conflicts
 from .queues import Queue
 from .topology import Topology
@@ -74,22 +74,11 @@ class StartUp:
             )
 
     def check_arithmetic(self, names: Sequence[str], threads: int) -> None:
-        """Refuse to hold a delivery for longer than the broker allows: a prefetched job's clock runs too.
-
-        The queues of one worker share its threads, so their jobs may all stand before the last one.
-        """
-        longest, terms = self._grace, []
-        for queue in (self._specs[name] for name in names):
-            longest += math.ceil(queue.prefetch / threads) * queue.time_limit
-            terms.append(f"ceil({queue.prefetch} / {threads}) x {queue.time_limit}")
-        if longest > self._consumer_timeout:
-            label = ", ".join(f"queue {name!r}" for name in names)
-            _refuse(
-                f"{label}: expected ceil(prefetch / threads) x time limit + grace to be at "
-                f"most JOBS_BROKER_CONSUMER_TIMEOUT ({self._consumer_timeout}), got: {' + '.join(terms)} + "
-                f"{self._grace} = {longest}; lower prefetch or time limit, start more threads, consume fewer "
-                f"queues in one worker, or raise consumer_timeout on the broker and the setting with it"
-            )
+        """Refuse to hold a delivery for longer than the broker allows; see `Patience`."""
+        patience = Patience(threads, self._consumer_timeout, self._grace)
+        problem = patience.problem([self._specs[name] for name in names])
+        if problem:
+            _refuse(f"{problem}; {WAY_OUT}")
 
     def declare(self, names: Sequence[str]) -> None:
         """Declare what the queues need; wait a while for a broker that is not up yet."""

@@ -18,7 +18,8 @@ BELOW = {
     "failures": {"transport"},
     "observe": {"transport"},
     "configuration": {"transport", "store"},
-    "cli": {"transport", "store", "effects", "failures", "observe", "configuration"},
+    "checks": {"transport", "store", "effects"},
+    "cli": {"transport", "store", "effects", "failures", "observe", "configuration", "checks"},
 }
 """Room → the rooms that it may import from, besides itself and the ground."""
 

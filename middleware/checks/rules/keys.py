@@ -1,0 +1,51 @@
+"""JOB101, JOB102, JOB109: does the key fit the actor, is it the actor's own, or why is there none?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...effects.keys import KeyTemplate
+from ...transport.declaring import idempotent_problem
+from ..actors import Actor
+from ..constants import UNKNOWN
+from ..finding import Finding
+from ..inspection import Inspection, about
+
+
+def check_templates(inspection: Inspection) -> Iterator[Finding]:
+    """Yield keys that do not fit the signature, and keys that two actors share."""
+    first: dict[tuple[str, ...], Actor] = {}
+    for actor in inspection.actors:
+        text = actor.option("idempotency_key")
+        if text is None or text is UNKNOWN:
+            continue
+        try:
+            template = KeyTemplate(text, actor.parameter_names)
+        except ValueError as error:
+            why, _, fix = str(error).rpartition("; ")
+            yield about(actor, "JOB101", why, fix, "idempotency_key")
+            continue
+        other = first.setdefault(template.shape, actor)
+        if other.name != actor.name:
+            yield about(
+                actor,
+                "JOB102",
+                f"its keys are those of actor {other.name!r} ({other.module.path}:{other.place.lineno}), so "  # type: ignore[attr-defined]
+                "that a job of one makes a job of the other a duplicate",
+                "begin each idempotency_key with a word of its own",
+                "idempotency_key",
+            )
+
+
+def check_reasons(inspection: Inspection) -> Iterator[Finding]:
+    """Yield values of `idempotent` that are no reason."""
+    for actor in inspection.actors:
+        values = {name: actor.option(name) for name in ("idempotent", "idempotency_key")}
+        if values["idempotent"] is UNKNOWN:
+            continue
+        if values["idempotency_key"] is UNKNOWN and "idempotency_key" not in actor.options:
+            values["idempotency_key"] = None
+        problem = idempotent_problem(values)
+        if problem:
+            why, _, fix = problem.rpartition("; ")
+            yield about(actor, "JOB109", why, fix, "idempotent")

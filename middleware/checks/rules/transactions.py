@@ -1,0 +1,133 @@
+"""JOB104: does anybody end the transaction that is the kit's to end?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from ..constants import UNKNOWN
+from ..finding import Finding
+from ..inspection import Inspection, finding
+from ..kinds import GIVEN, GIVEN_SESSION
+from ..module import Function, Module
+
+_REFUSED: Final = {"commit", "rollback", "close", "reset", "invalidate", "prepare"}
+_PLAIN: Final = {"commit", "rollback"}
+_FIX: Final = (
+    "remove it: return and the kit commits, raise and it rolls back; to undo a part, use "
+    "`with session.begin_nested():`"
+)
+
+
+def check_transactions(inspection: Inspection) -> Iterator[Finding]:
+    """Yield calls that would end a ledger transaction, in actors and in functions that get its session."""
+    given = _follow_parameters(inspection)
+    for module in inspection.project.modules:
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            receiver = node.func.value
+            is_refused = node.func.attr in _REFUSED or _begins(inspection, node, module)
+            if not is_refused or not inspection.origins.are(GIVEN, receiver, module):
+                continue
+            if node.func.attr not in _PLAIN and not inspection.origins.are(GIVEN_SESSION, receiver, module):
+                continue  # closing the connection's result, and the like
+            function = module.function_around(node)
+            if (
+                function is not None
+                and _rests_on(receiver, function, given)
+                and not _always_runs(node, function, module)
+            ):
+                continue
+            yield finding(
+                "JOB104",
+                node,
+                module,
+                f"{node.func.attr}() is called on the session that the kit gave to the actor, which "
+                "refuses it: "
+                "effect and key would not be one commit",
+                _FIX,
+            )
+
+
+def _begins(inspection: Inspection, call: ast.Call, module: Module) -> bool:
+    """Whether it is `session.begin()`, which is not a savepoint."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "begin":
+        return False
+    values = [*call.args, *(each.value for each in call.keywords)]
+    known = [inspection.constants.value(each, module) for each in values]
+    return not any(each is UNKNOWN or each for each in known)
+
+
+def _follow_parameters(inspection: Inspection) -> dict[str, list[ast.arg]]:
+    """Find the parameters that are only ever given a ledger session; name → parameters."""
+    origins = inspection.origins
+    calls = [
+        (node, module)
+        for module in inspection.project.modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and (node.args or node.keywords)
+    ]
+    found: dict[str, list[ast.arg]] = {}
+    for _ in range(4):  # from the actor to a function, and on to those that this one calls
+        news = []
+        for call, module in calls:
+            handed = [
+                each
+                for each in [*call.args, *(each.value for each in call.keywords)]
+                if _is_given(inspection, each, module)
+            ]
+            called = inspection.called(call, module) if handed else None
+            if called is not None:
+                news += [each for each in _parameters(call, called[0], handed) if each not in origins.given]
+        if not news:
+            break
+        for parameter in news:
+            origins.give(parameter, "middleware.current_session()")
+            found.setdefault(parameter.arg, []).append(parameter)
+    return found
+
+
+def _is_given(inspection: Inspection, expression: ast.expr, module: Module) -> bool:
+    return isinstance(expression, ast.Name | ast.Call | ast.Attribute | ast.Await) and inspection.origins.are(
+        GIVEN_SESSION, expression, module
+    )
+
+
+def _parameters(call: ast.Call, function: Function, handed: list[ast.expr]) -> list[ast.arg]:
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    by_name = {each.arg: each for each in [*plain, *arguments.kwonlyargs]}
+    found = [parameter for parameter, value in zip(plain, call.args, strict=False) if value in handed]
+    found += [by_name[each.arg] for each in call.keywords if each.arg in by_name and each.value in handed]
+    return found
+
+
+def _rests_on(receiver: ast.expr, function: Function, given: dict[str, list[ast.arg]]) -> bool:
+    """Whether a receiver is the parameter of a function that others may call with a session of their own."""
+    arguments = function.args
+    own = {*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs}
+    known = {each.arg for parameters in given.values() for each in parameters if each in own}
+    return bool(known) and not any(isinstance(each, ast.Call) for each in ast.walk(receiver))
+
+
+def _always_runs(node: ast.AST, function: Function, module: Module) -> bool:
+    """Whether a call is made by every run of a function that does not fail before."""
+    inner = node
+    for outer in module.around(node):
+        if outer is function:
+            return True
+        is_sure = isinstance(outer, ast.With | ast.AsyncWith | ast.expr) or (
+            isinstance(outer, ast.Try) and (inner in outer.body or inner in outer.finalbody)
+        )
+        if (
+            isinstance(outer, ast.stmt)
+            and not is_sure
+            and not isinstance(outer, ast.Expr | ast.Assign | ast.Return)
+        ):
+            return False
+        if isinstance(outer, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ExceptHandler):
+            return False
+        inner = outer
+    return False

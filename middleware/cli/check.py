@@ -1,0 +1,100 @@
+"""`jobsctl check`: the questions to ask before a new job, asked by a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..checks import Finding, Level, check_sources
+from ..errors import DeclarationError
+from ..transport.broker import JobBroker
+from ..transport.patience import Patience
+from ..transport.quorum import QuorumBroker
+from .checked import Checked, load_checked
+
+_SEEN_AT_DECLARATION = {"JOB101", "JOB102", "JOB109", "JOB111"}
+"""What refuses a declaration, and so the loading, too."""
+
+
+def check(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            exists=True, metavar="[PATH]...", help="More files and folders, such as who sends jobs."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One object with every finding.")] = False,
+    threads: Annotated[int, typer.Option(min=1, help="Of your workers, as `dramatiq --threads`.")] = 8,
+) -> None:
+    """Check the application's actors, who sends to them, and its limits; exit code 1 if there is an error."""
+    application = load_checked(paths or ())
+    findings, files = _look(application, threads)
+    errors = sum(1 for each in findings if each.level is Level.ERROR)
+    if as_json:
+        counted = {"errors": errors, "hints": len(findings) - errors, "files": files}
+        typer.echo(json.dumps({**counted, "findings": [_row(each) for each in findings]}, indent=2))
+    else:
+        for each in findings:
+            typer.echo(_told(each))
+        typer.echo(_summary(errors, len(findings) - errors, files))
+    if errors:
+        raise typer.Exit(1)
+
+
+def _look(application: Checked, threads: int) -> tuple[list[Finding], int]:
+    broker = application.broker
+    found, files = check_sources(
+        application.paths,
+        actors=broker.actors.values() if broker is not None else (),
+        queues=broker.specs if broker is not None else None,
+        patience=_patience(broker, threads),
+    )
+    return sorted([*found, *_not_said_twice(application, found)]), files
+
+
+def _patience(broker: JobBroker | None, threads: int) -> Patience:
+    """Take the broker's settings; the inline one has none, and is checked as if the defaults held."""
+    if isinstance(broker, QuorumBroker):
+        return Patience(threads, broker.consumer_timeout, broker.grace)
+    return Patience(threads)
+
+
+def _not_said_twice(application: Checked, found: Sequence[Finding]) -> list[Finding]:
+    """Leave out that the application cannot be loaded where a finding says why already."""
+    codes = {each.code for each in found}
+    is_said = (isinstance(application.error, DeclarationError) and codes & _SEEN_AT_DECLARATION) or (
+        isinstance(application.error, SyntaxError) and "JOB001" in codes
+    )
+    return [] if is_said else application.findings
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "level": finding.level.value,
+        "file": finding.file or None,
+        "line": finding.line or None,
+        "why": finding.why,
+        "fix": finding.fix,
+    }
+
+
+def _told(finding: Finding) -> str:
+    line = f":{finding.line}" if finding.line else ""
+    place = f"{finding.file}{line}: " if finding.file else ""
+    level = "error" if finding.level is Level.ERROR else "hint, may be wrong"
+    return f"{place}{finding.code} {level}: {finding.why}\n    fix: {finding.fix}"
+
+
+def _summary(errors: int, hints: int, files: int) -> str:
+    if not errors and not hints:
+        return f"no findings in {_count(files, 'file')}"
+    return f"{_count(errors, 'error')}, {_count(hints, 'hint')} in {_count(files, 'file')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
