@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from typer import Option
+
 from .chats import write_chats
 from .credit import account_id, write_usages
 from .mail import TEMPLATE, event_of, write_mail
@@ -10,24 +14,15 @@ from .resources import write_resources
 
 def seed(
     *,
-    accounts: int = 10,
-    usages: int = 1000,
-    balance: int = 1_000_000,
-    task: str = "t1",
-    users: int = 10,
-    chats: int = 10,
-    resources: int = 10,
+    accounts: Annotated[int, Option(help="How many accounts.")] = 10,
+    usages: Annotated[int, Option(help="How many usages that charge_credit can charge.")] = 1000,
+    balance: Annotated[int, Option(help="Credits of each new account.")] = 1_000_000,
+    task: Annotated[str, Option(help="The task_id of the usages.")] = "t1",
+    users: Annotated[int, Option(help="How many users, each with an event for send_email.")] = 10,
+    chats: Annotated[int, Option(help="How many chats for summarize_chat.")] = 10,
+    resources: Annotated[int, Option(help="How many resources for index_resource.")] = 10,
 ) -> str:
     """Write sample data for every actor; rows that are there already stay as they are.
-
-    Parameters:
-        accounts: how many, at least 1. Defaults to 10.
-        usages: how many that `charge_credit` can charge, at least 1. Defaults to 1,000.
-        balance: credits of each new account, at least 0. Defaults to 1,000,000.
-        task: the `task_id` of the usages. Defaults to `t1`.
-        users: how many, at least 1, each with an event to write to them about. Defaults to 10.
-        chats: how many, at least 1. Defaults to 10.
-        resources: how many, at least 1. Defaults to 10.
 
     Returns:
         Lines for a person: what there is, how much of it is new, and what can be sent.
@@ -58,7 +53,8 @@ def seed(
         f"to try     jobsctl send charge_credit {task} m1\n"
         f"           jobsctl send send_email user-1 {TEMPLATE} {event_of('user-1')}\n"
         "           jobsctl send summarize_chat chat-1 2\n"
-        "           jobsctl send index_resource resource-1 1"
+        "           jobsctl send index_resource resource-1 1\n"
+        "note       send_email needs a mail server that listens at JOBS_SMTP_URL"
     )
 
 

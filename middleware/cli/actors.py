@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .application import load_application
+from .application import APP, NEEDS, load_application
 from .arguments import describe_signature
 from .problems import BadInput, nearest
 
@@ -18,7 +18,9 @@ from .problems import BadInput, nearest
 def actors() -> None:
     """List the application's actors: queue, parameters, idempotency key."""
     _, broker = load_application()
-    table = Table("actor", "queue", "idempotency key", box=box.SIMPLE)
+    table = Table(box=box.SIMPLE)
+    for heading in ("actor", "queue", "idempotency key"):
+        table.add_column(heading, overflow="fold")  # a key that is cut off is no key
     for _, actor in sorted(broker.actors.items()):
         table.add_row(describe_signature(actor), actor.queue_name, actor.options.get("idempotency_key", "–"))
     Console().print(table)
@@ -35,5 +37,6 @@ def find_actor(known: Mapping[str, Actor[..., Any]], name: str) -> Actor[..., An
     listed = ", ".join(sorted(known)) or "none"
     raise BadInput(
         f"expected ACTOR to be one of the declared actors ({listed}), got: {name!r}{nearest(name, known)}; "
-        f"for actors of a module of your own set JOBS_APP to it (it needs `from jobs import seed, store`)"
+        f"for actors of a module of your own set {APP} to it, as in "
+        f"`{APP}=my_actors jobsctl send …`; the module {NEEDS}"
     )

@@ -19,6 +19,8 @@ from ..transport.broker import JobBroker
 
 APP: Final = "JOBS_APP"
 DEFAULT_APP: Final = "jobs"
+NEEDS: Final = "begins with `from jobs import seed, store`"
+"""What a module beside `jobs` does to be an application, in words."""
 
 
 class Seed(Protocol):
@@ -70,7 +72,7 @@ def load_application() -> tuple[Application, JobBroker]:
         raise ConfigurationError(
             f"expected {APP} to be a module that defines store and seed and calls dramatiq.set_broker "
             f"with a QuorumBroker or InlineBroker, got: {name!r} without {', '.join(missing) or 'a broker'}; "
-            "see the module `jobs` for an example"
+            f"a module beside `jobs` {NEEDS}"
         )
     return cast(Application, module), broker
 

@@ -13,14 +13,23 @@ from rich.table import Table
 
 from .application import load_application
 
-STATES: Final = ("waiting", "active", "delayed", "failed", "dead")
+STATES: Final = {
+    "waiting": "ready to be fetched by a worker",
+    "active": "with a worker: running, or fetched and next; needs JOBS_MANAGEMENT_URL, lags by seconds",
+    "delayed": "until it is due: sent with a delay, or a retry",
+    "failed": "cannot succeed: lies in NAME.XQ with its reasons",
+    "dead": "failed, moved to an archive, and not resolved; not known while nothing archives",
+}
 UNKNOWN: Final = "–"
 
 
 def queues(
     as_json: Annotated[bool, typer.Option("--json", help="A list of objects; null where not known.")] = False,
 ) -> None:
-    """Count each queue's jobs: waiting, active, delayed, failed (in .XQ), dead (archived)."""
+    """Count the jobs of each queue that the application declares, by state.
+
+    Queues that it does not declare are left out: `rabbitmqctl list_queues` lists them.
+    """
     _, broker = load_application()
     if broker.is_inline:
         typer.echo(
@@ -36,10 +45,10 @@ def queues(
     for count in counts:
         table.add_row(count["queue"], *(_show(count[state]) for state in STATES))
     Console().print(table)
+    for state, meaning in STATES.items():
+        typer.echo(f"  {state:<8} {meaning}")
     if any(None in count.values() for count in counts):
-        typer.echo(
-            f"  {UNKNOWN} not known: unused queues; active needs the management API and lags by seconds"
-        )
+        typer.echo(f"  {UNKNOWN:<8} not known, as for a queue that was never used")
 
 
 def _show(number: int | None) -> str:

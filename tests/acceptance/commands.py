@@ -19,7 +19,7 @@ def run(*words: str, settings: Mapping[str, str]) -> subprocess.CompletedProcess
     return subprocess.run(
         [sys.executable, "-m", *words],
         cwd=ROOT,
-        env=surroundings(COLUMNS="120", **settings),
+        env=surroundings(**{"COLUMNS": "120", **settings}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from ..waiting import wait_until
-from .commands import succeed
+from .commands import embedded, succeed
 from .deployment import Deployment, probe, probes
 
 UNKNOWN = dict.fromkeys(["waiting", "active", "delayed", "failed", "dead"])
@@ -53,3 +54,13 @@ def test_the_table_is_for_people(deployment: Deployment) -> None:
     rows = [line.split() for line in lines if line.strip()]
     assert rows[0] == ["queue", "waiting", "active", "delayed", "failed", "dead"]
     assert ["critical", "1", "–", "0", "0", "–"] in rows
+
+
+def test_each_state_is_explained(tmp_path: Path) -> None:
+    """Under the table stands what each state means, failed apart from dead, and what a dash means."""
+    text = succeed("queues", settings=embedded(tmp_path))
+    explained = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert explained.keys() >= {*UNKNOWN, "–"}
+    assert "XQ" in explained["failed"]
+    assert "archive" in explained["dead"]
+    assert "not known" in explained["–"]

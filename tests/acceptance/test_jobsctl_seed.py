@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -37,6 +38,7 @@ def test_seed_writes_what_it_says(tmp_path: Path) -> None:
         "           jobsctl send send_email user-1 receipt order-user-1",
         "           jobsctl send summarize_chat chat-1 2",
         "           jobsctl send index_resource resource-1 1",
+        "note       send_email needs a mail server that listens at JOBS_SMTP_URL",
     ]
     with closing(sqlite3.connect(tmp_path / "jobs.sqlite3")) as database:
         accounts = database.execute("SELECT id, balance FROM accounts ORDER BY id").fetchall()
@@ -59,6 +61,15 @@ def test_what_seed_says_can_be_sent(tmp_path: Path) -> None:
             sent = succeed(*command, settings=settings | {"JOBS_SMTP_URL": f"smtp://{server.address}"})
             assert sent.endswith("completed on attempt 1\n")
     assert server.recipients == ["user-1@example.com"]
+
+
+def test_the_help_is_for_whoever_types_it(tmp_path: Path) -> None:
+    """`jobsctl seed --help` says what each option is and what it is by default, and nothing of Python."""
+    text = succeed("seed", "--help", settings=embedded(tmp_path))
+    for option in ("accounts", "usages", "balance", "task", "users", "chats", "resources"):
+        assert re.search(rf"--{option} .* [A-Z][a-z_ ]+.*\. +\[default: \w+\]", text), option
+    for word in ("Parameters", "Returns", "Raises", "ValueError"):
+        assert word not in text
 
 
 def test_seed_again_changes_nothing(postgresql_url: str) -> None:
