@@ -52,8 +52,8 @@ services: venv ## start RabbitMQ and PostgreSQL to play with, and write .env
 services-stop: ## stop them; data stays
 	@$(SERVICES) stop
 
-services-clean: ## stop them and delete their data
-	@$(SERVICES) clean
+services-clean: ## stop them and delete their data, and take their addresses out of .env
+	@$(SERVICES) clean --env-file .env
 
 rabbitmqctl: ## talk to their broker: make rabbitmqctl ARGS='list_queues name messages'
 	@$(SERVICES) start

@@ -23,8 +23,11 @@ Next:
   jobsctl migrate
   jobsctl seed
   jobsctl send charge_credit t1 m1
-  dramatiq jobs --queues critical
-Afterwards: make services-stop (data stays), make services-clean (data goes)."""
+  jobsctl send summarize_chat chat-1 2
+  jobsctl send index_resource resource-1 1
+  dramatiq jobs &
+  jobsctl queues
+Afterwards: make services-stop (data stays), make services-clean (data goes, and what was written to .env)."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,7 +53,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("kill", help="end as a crash would").add_argument("service", choices=SERVICES)
     commands.add_parser("status", help="what runs, and where")
     commands.add_parser("check", help="fail if `run` could not get services")
-    commands.add_parser("clean", help="stop and delete the data")
+    clean = commands.add_parser("clean", help="stop and delete the data")
+    clean.add_argument("--env-file", type=Path, help="take out the addresses that `start` wrote there")
     commands.add_parser("rabbitmqctl", help="run rabbitmqctl on the node: rabbitmqctl ARGUMENT…")
     commands.add_parser("run", help="run a command with services of its own: run COMMAND…")
     return top
@@ -108,8 +112,12 @@ def _change(instance: Instance, options: argparse.Namespace) -> None:
     if options.command == "stop":
         say(f"Stopped {' and '.join(services)}; data stays")
     if options.command == "clean":
+        variables = engine.state.endpoints.variables("JOBS_")
         engine.remove()
         say("Stopped the services and deleted their data")
+        if options.env_file is not None:
+            say(envfile.remove(options.env_file, variables))
+            give_back(instance.clone)
     if options.command in ("start", "restart"):
         engine.start(services)
     if options.command == "start" and options.env_file is not None:

@@ -37,6 +37,7 @@ def clone(tmp_path: Path) -> Iterator[Path]:
             (folder / name).write_bytes((ROOT / name).read_bytes())
     yield folder
     subprocess.run(["make", "services-clean"], cwd=folder, env=environment(), check=True, capture_output=True)
+    assert not (folder / ".env").exists()  # it held nothing but the addresses of what is gone
 
 
 def environment() -> dict[str, str]:

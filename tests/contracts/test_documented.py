@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.services.cli import NEXT
 from jobs.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,3 +32,10 @@ def test_readme_is_short_enough_to_be_read() -> None:
 def test_readme_map_shows_folders_that_exist(folder: str) -> None:
     """Each folder on README's map exists."""
     assert (ROOT / folder).is_dir()
+
+
+def test_make_services_leads_on_as_readme_does() -> None:
+    """The commands that it prints are README's: all from `make services` to the count of the jobs."""
+    in_readme = re.findall(r"^\$ (.+)$", README.partition("$ make services\n")[2], re.MULTILINE)
+    printed = re.findall(r"^  (.+)$", NEXT, re.MULTILINE)
+    assert printed == in_readme[: in_readme.index("jobsctl queues") + 1]

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.services.envfile import NOTE, merge, write
+from deploy.services.envfile import NOTE, merge, remove, without, write
 
 VALUES = {"JOBS_BROKER_URL": "amqp://new", "JOBS_DATABASE_URL": "postgresql://new"}
 
@@ -60,3 +60,60 @@ def test_mode_and_link_stay(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
     assert real.read_text().startswith("A=1\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".env", "real"]
+
+
+def test_a_file_of_ours_alone_is_removed(tmp_path: Path) -> None:
+    """What `write` made, and nobody touched, is gone afterwards."""
+    file = tmp_path / ".env"
+    write(file, VALUES)
+    assert "Removed" in remove(file, VALUES)
+    assert not file.exists()
+
+
+def test_a_persons_lines_outlive_ours(tmp_path: Path) -> None:
+    """Only our values are taken out, wherever they stand; the file keeps its mode, and it is said."""
+    file = tmp_path / ".env"
+    file.write_text("# mine\nexport JOBS_BROKER_URL=old\nA=1\n")
+    file.chmod(0o640)
+    write(file, VALUES)
+    assert "your own lines stay" in remove(file, VALUES)
+    assert file.read_text() == "# mine\nA=1\n"
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_value_that_somebody_changed_stays(tmp_path: Path) -> None:
+    """An address that is no longer ours is left where it is, and so is a file without any of ours."""
+    file = tmp_path / ".env"
+    write(file, VALUES)
+    file.write_text(file.read_text().replace("amqp://new", "amqp://mine"))
+    remove(file, VALUES)
+    assert file.read_text() == "JOBS_BROKER_URL=amqp://mine\n"
+    assert "as it is" in remove(file, VALUES)
+    assert file.read_text() == "JOBS_BROKER_URL=amqp://mine\n"
+
+
+def test_nothing_to_take_out_is_fine(tmp_path: Path) -> None:
+    """Without a file, or with one that was empty before, nothing happens."""
+    assert "No " in remove(tmp_path / ".env", VALUES)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / ".env").touch()
+    assert "as it is" in remove(tmp_path / ".env", VALUES)
+    assert (tmp_path / ".env").exists()
+
+
+def test_a_link_is_not_removed(tmp_path: Path) -> None:
+    """A link and the file that it names are somebody's own: only our lines go."""
+    real = tmp_path / "real"
+    (tmp_path / ".env").symlink_to(real)
+    write(tmp_path / ".env", VALUES)
+    remove(tmp_path / ".env", VALUES)
+    assert (tmp_path / ".env").is_symlink()
+    assert real.read_text() == ""
+
+
+@given(
+    st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n="), max_size=80)
+)
+def test_taking_out_undoes_a_merge(text: str) -> None:
+    """What stood there before stays, but for blank lines at its end."""
+    assert without(merge(text, VALUES), VALUES).rstrip() == "\n".join(text.splitlines()).rstrip()
