@@ -8,6 +8,7 @@ import pytest
 from dramatiq.middleware import Middleware
 
 import jobs
+from jobs import queues
 from jobs.broker import build_broker, build_middleware
 from jobs.credit import reference
 from jobs.queues import QUEUES
@@ -21,6 +22,15 @@ def test_shipped_queues_fit_the_brokers_patience(queue: Queue, threads: int) -> 
     """The last prefetched job ends before RabbitMQ's consumer timeout, also in a worker with one thread."""
     held = math.ceil(queue.prefetch / threads) * queue.time_limit + Settings().shutdown_grace
     assert held <= timedelta(minutes=30)
+
+
+@pytest.mark.parametrize(("threads", "said"), [(1, "28:25"), (8, "7:55")])
+def test_what_the_queues_take_together_is_what_their_file_says(threads: int, said: str) -> None:
+    """The sums in the docstring are those of the lines below it."""
+    held = sum((math.ceil(each.prefetch / threads) * each.time_limit for each in QUEUES), timedelta(0))
+    minutes, seconds = divmod((held + Settings().shutdown_grace).seconds, 60)
+    assert f"{minutes}:{seconds:02}" == said
+    assert said in (queues.__doc__ or "")
 
 
 def test_importing_sets_the_broker() -> None:
