@@ -49,6 +49,7 @@ class ModelServer(ThreadingHTTPServer):
     Attributes:
         answers: what it replies, in this order; the last one is repeated.
         requests: what it was asked, oldest first.
+        connections: how many there were.
         meanwhile: called before each reply.
         gone: for `meanwhile` to wait on; set when the server ends.
     """
@@ -59,6 +60,7 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Call)
         self.answers: list[Answer] = [said("a summary")]
         self.requests: list[Request] = []
+        self.connections = 0
         self.gone = threading.Event()
         self.meanwhile: Callable[[], object] = lambda: None
 
@@ -71,6 +73,10 @@ class ModelServer(ThreadingHTTPServer):
 class _Call(BaseHTTPRequestHandler):
     server: ModelServer
     protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        self.server.connections += 1
+        super().setup()
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -41,6 +42,8 @@ def complete(instructions: str, material: str) -> str:
         with _client().stream("POST", "chat/completions", json=request) as reply:
             answer = f"the model's API answers {reply.status_code} {reply.reason_phrase}"
             if reply.is_server_error or reply.status_code in _NOT_NOW:
+                with suppress(httpx.HTTPError, ValueError):  # its end keeps the connection, and hides nothing
+                    _read(reply)
                 raise Retry(answer, delay=_retry_after_ms(reply.headers.get("retry-after")))
             body = _read(reply)
     except httpx.TransportError as error:

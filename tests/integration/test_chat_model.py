@@ -6,6 +6,7 @@ import gzip
 import json
 import logging
 import traceback
+from contextlib import suppress
 
 import pytest
 from dramatiq.errors import Retry
@@ -86,12 +87,25 @@ def test_an_api_that_is_not_there_is_retried(configure: Configure) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_throttling_is_heard_before_the_reply_ends(model: ModelServer, status: int) -> None:
-    """What counts of a reply that asks to wait is in its head; a body that does not end hides nothing."""
-    model.answers = [Answer(status, b"", {"Retry-After": "7", "Content-Length": "100"})]
+@pytest.mark.parametrize("header", [{"Content-Length": "100"}, {"Content-Encoding": "gzip"}])
+def test_throttling_is_heard_whatever_follows(
+    model: ModelServer, status: int, header: dict[str, str]
+) -> None:
+    """What counts of a reply that asks to wait is in its head: a broken or endless body hides nothing."""
+    model.answers = [Answer(status, b"{}", {"Retry-After": "7", **header})]
     with pytest.raises(Retry, match=f"the model's API answers {status}") as caught:
         complete("do", "this")
     assert caught.value.delay == 7000
+
+
+@pytest.mark.parametrize("status", [200, 401, 429, 503])
+def test_a_connection_serves_many_questions(model: ModelServer, status: int) -> None:
+    """Whatever the API answers, the next question goes over the same connection."""
+    model.answers = [Answer(status, {"error": "x" * 100_000}), said("fine")]
+    with suppress(Retry, Invalid, ValueError):
+        complete("do", "this")
+    assert complete("do", "this") == "fine"
+    assert model.connections == 1
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
