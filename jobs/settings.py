@@ -22,9 +22,9 @@ from middleware.configuration import (
     MANAGEMENT_URL,
     SECRET,
     Refusal,
-    address,
     duration,
     load,
+    read_by,
     shown,
     whole_number,
 )
@@ -43,13 +43,13 @@ def _mailbox(text: str) -> str:
     return text
 
 
-SMTP_URL: Final = address(
+SMTP_URL: Final = read_by(
     _smtp,
     "smtp://user:password@host:port, the same with ?starttls, or smtps://…",
     "write it like smtp://127.0.0.1:8025, with %XX for special characters of the password; "
     "user and password have to be ASCII",
 )
-MAILBOX: Final = address(
+MAILBOX: Final = read_by(
     _mailbox,
     "name@domain or Name <name@domain>",
     "write it like Jobs <jobs@example.com>",

@@ -2,7 +2,7 @@
 
 from .loading import ENV_FILE, load
 from .refusing import refusing_start
-from .urls import BROKER_URL, DATABASE_URL, HTTP_URL, INLINE, MANAGEMENT_URL, address
+from .urls import BROKER_URL, DATABASE_URL, HTTP_URL, INLINE, MANAGEMENT_URL, read_by
 from .values import SECRET, Refusal, duration, shown, whole_number
 
 __all__ = [  # noqa: RUF022  # in the order of a setting's life
@@ -14,7 +14,7 @@ __all__ = [  # noqa: RUF022  # in the order of a setting's life
     "DATABASE_URL",
     "MANAGEMENT_URL",
     "HTTP_URL",
-    "address",
+    "read_by",
     "SECRET",
     # Refuse it
     "Refusal",

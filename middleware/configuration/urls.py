@@ -1,4 +1,4 @@
-"""Which addresses may a setting hold? Those that whoever connects to them accepts: one rule for each."""
+"""Which URLs may a setting hold? Those that whoever connects to them reads: one rule for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INLINE: Final = "inline://"
 """The broker URL that means: in this process, without a server."""
 
 
-def address(read: Callable[[str], str], rule: str, way_out: str) -> BeforeValidator:
+def read_by(read: Callable[[str], str], rule: str, way_out: str) -> BeforeValidator:
     """Return a check for what `read` takes, and whose result it returns.
 
     Parameters:
@@ -58,22 +58,22 @@ def _http(text: str) -> str:
     return text.rstrip("/")
 
 
-BROKER_URL: Final = address(
+BROKER_URL: Final = read_by(
     _broker,
     f"{INLINE} or amqp://user:password@host:port/vhost, several separated by ';'",
     f"use {INLINE} to run without a server, or `make services` to get RabbitMQ and a .env file",
 )
-DATABASE_URL: Final = address(
+DATABASE_URL: Final = read_by(
     _database,
     "postgresql+psycopg://user:password@host:port/database or sqlite:///file",
     "name the driver as shown and, for SQLite, a file (threads do not share a database in memory)",
 )
-MANAGEMENT_URL: Final = address(
+MANAGEMENT_URL: Final = read_by(
     _management,
     "an http:// or https:// URL with a host",
     "write it like http://user:password@127.0.0.1:15672",
 )
-HTTP_URL: Final = address(
+HTTP_URL: Final = read_by(
     _http,
     "an http:// or https:// URL with a host",
     "write it like http://127.0.0.1:8080",

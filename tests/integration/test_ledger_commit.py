@@ -16,9 +16,9 @@ from middleware.store import Store, job_ledger
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Snoozed
 
 from ..journal import Journal
+from .cutting_proxy import CuttingProxy
 from .keyed_jobs import KeyedJobs, enter, entries, keys, rows
 from .late_jobs import late_actor
-from .proxy import Proxy
 
 Declare: TypeAlias = Callable[[KeyedJobs, Journal], Any]
 
@@ -30,16 +30,16 @@ END_OTHERS = (
 
 
 @pytest.fixture
-def proxy(postgresql_url: str) -> Iterator[Proxy]:
+def proxy(postgresql_url: str) -> Iterator[CuttingProxy]:
     """A proxy in front of the PostgreSQL server."""
     url = make_url(postgresql_url)
-    proxy = Proxy(url.host or "127.0.0.1", url.port or 5432)
+    proxy = CuttingProxy(url.host or "127.0.0.1", url.port or 5432)
     yield proxy
     proxy.close()
 
 
 @pytest.fixture
-def proxied(proxy: Proxy, postgresql_url: str, kind: str) -> Iterator[KeyedJobs]:
+def proxied(proxy: CuttingProxy, postgresql_url: str, kind: str) -> Iterator[KeyedJobs]:
     """Keyed actors whose connections go through the proxy."""
     url = make_url(postgresql_url).set(host="127.0.0.1", port=proxy.port)
     jobs = KeyedJobs(Store(url.render_as_string(hide_password=False)), kind)
@@ -71,7 +71,7 @@ def declare_whole(jobs: KeyedJobs, journal: Journal) -> Any:
 
 
 def test_a_commit_whose_answer_is_lost_has_completed(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, declare: Declare
+    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, declare: Declare
 ) -> None:
     """The server commits and the answer gets lost: the job is completed, and its actor ran once."""
     journal = Journal()
@@ -84,7 +84,7 @@ def test_a_commit_whose_answer_is_lost_has_completed(
 
 
 def test_a_commit_that_never_arrives_is_a_transient_failure(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, declare: Declare
+    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, declare: Declare
 ) -> None:
     """The connection is lost before the server sees COMMIT: the attempt fails, and the next one runs."""
     journal = Journal()
@@ -100,7 +100,7 @@ def test_a_commit_that_never_arrives_is_a_transient_failure(
 
 @pytest.mark.parametrize("arrives", [True, False])
 def test_a_commit_nobody_can_ask_about_is_snoozed(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, arrives: bool, declare: Declare
+    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, arrives: bool, declare: Declare
 ) -> None:
     """The connection is lost during COMMIT and the server cannot be reached: the job is put off."""
     act = declare(proxied, Journal())
@@ -117,7 +117,7 @@ def test_a_commit_nobody_can_ask_about_is_snoozed(
 
 
 def test_a_key_spent_by_another_message_meanwhile_is_a_duplicate(
-    proxied: KeyedJobs, proxy: Proxy, postgresql: Store, declare: Declare
+    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, declare: Declare
 ) -> None:
     """Nothing was committed, but a twin took the key before the lookup: this job is a duplicate."""
     act = declare(proxied, Journal())

@@ -10,7 +10,7 @@ from contextlib import suppress
 CHUNK = 65536
 
 
-class Proxy:
+class CuttingProxy:
     """A TCP proxy on loopback in front of one server.
 
     Parameters:
