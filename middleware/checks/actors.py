@@ -62,7 +62,8 @@ class Actor:
     def written(self, name: str) -> ast.AST:
         """Return where an option is written, or else the declaration."""
         option = self.options.get(name)
-        return self.place if option is None or option.node is None else option.node
+        is_inside = option is not None and option.node is not None and _is_part(option.node, self.place)
+        return option.node if option is not None and option.node is not None and is_inside else self.place
 
     @property
     def parameters(self) -> list[ast.arg]:
@@ -188,6 +189,8 @@ class Actors:
             if not (each.arg is None and isinstance(each.value, ast.Name) and each.value.id == passed)
         ]
         given = self._keywords(call, module, own)
+        for parameter, value in zip(function.args.args, call.args, strict=False):
+            given.found[parameter.arg] = Option(self._constants.value(value, module))
         names = {each.arg for each in [*function.args.args, *function.args.kwonlyargs]}
         base = self._keywords(ast.Call(result.func, [], plain), home, own)
         for keyword in plain:  # `queue_name=queue`: what the wrapper itself was given
@@ -195,7 +198,7 @@ class Actors:
                 base.found[keyword.arg] = given.found.get(keyword.value.id, Option(UNKNOWN))
         rest = {name: option for name, option in given.found.items() if name not in names}
         has_all = len(plain) < len(result.keywords) or not rest
-        return _joined(base, _Options(rest if has_all else {}, given.is_complete and not call.args))
+        return _joined(base, _Options(rest if has_all else {}, given.is_complete))
 
     def _keywords(self, call: ast.Call, module: Module, own: Module) -> _Options:
         found: dict[str, Option] = {}
@@ -209,6 +212,10 @@ class Actors:
             else:
                 is_complete = False
         return _Options(found, is_complete)
+
+
+def _is_part(node: ast.AST, whole: ast.AST) -> bool:
+    return any(each is node for each in ast.walk(whole))
 
 
 def _joined(base: _Options, more: _Options) -> _Options:

@@ -75,6 +75,11 @@ class Bindings:
         """Return where the module itself binds a name."""
         return self._last(self._by_scope.get(self._module.tree, {}).get(name, []), self._module.tree)
 
+    def of_class(self, dotted: str, name: str) -> list[Binding]:
+        """Return where a class of the module binds a name."""
+        node = self.definitions.get(dotted)
+        return self._by_scope.get(node, {}).get(name, []) if isinstance(node, ast.ClassDef) else []
+
     def seen_from(self, name: str, node: ast.AST) -> list[Binding]:
         """Return the bindings that a name may have at a place, none if nothing in the module binds it."""
         for scope in self.scopes_of(node):

@@ -73,8 +73,8 @@ NETWORK: Final = _pattern(
     r"|http\.client|urllib\.request|socket)\.(?:[\w.()\[\]]+)"
 )
 SQL_CHANGE: Final = re.compile(
-    r"\s*(?:--[^\n]*\n\s*)*(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|TRUNCATE|COPY\s+\w+\s+FROM)\b"
-    r"|\s*WITH\b.*\b(?:INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\b",
+    r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*(?:WITH\b.*\b)?(?:(?:INSERT(?:\s+OR\s+\w+)?|MERGE|REPLACE)\s+INTO"
+    r"|UPDATE\s+(?:ONLY\s+)?\S+\s+(?:(?:AS\s+)?\w+\s+)?SET|DELETE\s+FROM|TRUNCATE\s+\S+|COPY\s+\S+.*\sFROM)\b",
     re.IGNORECASE | re.DOTALL,
 )
 """SQL that changes rows."""

@@ -8,6 +8,7 @@ cannot be told, and whoever asks for certainty takes no `?`.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from typing import Final
 
@@ -100,7 +101,8 @@ class Origins:
     def _of_name(self, name: ast.Name, module: Module) -> frozenset[str]:
         places = self.project.seen_from(name.id, name, module)
         if not places:
-            return frozenset({f"builtins.{name.id}"})
+            star = "" if hasattr(builtins, name.id) else self.project.star_of(module)
+            return self.of_dotted(f"{star or 'builtins'}.{name.id}", module)
         return frozenset().union(*(self.of_place(each) for each in places))
 
     def of_place(self, place: Place) -> frozenset[str]:

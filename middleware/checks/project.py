@@ -75,12 +75,17 @@ class Project:
                 return places
         return []
 
+    def star_of(self, module: Module) -> str:
+        """Return what a module imports every name of, if that is one package whose source is not followed."""
+        stars = [each for each in self.bindings(module).stars if self.module(each, module) is None]
+        return stars[0] if len(stars) == 1 else ""
+
     def find(self, dotted: str, importer: Module, depth: int = 0) -> list[Place]:
         """Return what binds an absolute dotted name `module.name`; none if no source here does."""
         source, _, name = dotted.rpartition(".")
         module = self.module(source, importer) if source else None
         if module is None or depth > _DEEP:
-            return []
+            return self._find_in_class(source, name)
         bindings = self.bindings(module)
         found = bindings.of_module(name)
         if found:
@@ -90,6 +95,14 @@ class Project:
             if places:
                 return places
         return []
+
+    def _find_in_class(self, dotted: str, name: str) -> list[Place]:
+        defined = self.definition(dotted)
+        if defined is None:
+            return []
+        node, module = defined
+        bindings = self.bindings(module)
+        return [Place(each, module) for each in bindings.of_class(bindings.qualified(node), name)]
 
     def definition(self, dotted: str) -> tuple[Function | ast.ClassDef, Module] | None:
         """Return the function or class of a dotted name as `qualified` writes it."""

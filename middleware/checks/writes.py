@@ -129,9 +129,9 @@ def _changes(inspection: Inspection, statement: ast.expr, module: Module) -> boo
 
 
 def _text(inspection: Inspection, expression: ast.expr, module: Module) -> str:
-    """Return a text, or what it begins with."""
+    """Return a text; what an f-string puts in counts as a word."""
     if isinstance(expression, ast.JoinedStr):
-        first = expression.values[0] if expression.values else None
-        return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+        parts = [each.value if isinstance(each, ast.Constant) else "word" for each in expression.values]
+        return "".join(str(each) for each in parts)
     value = inspection.constants.value(expression, module)
     return value if isinstance(value, str) else ""

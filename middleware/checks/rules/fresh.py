@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..finding import Finding
-from ..inspection import Inspection, body_of, finding
+from ..inspection import Inspection, finding
 from ..module import Module
 from ..sends import Send, sends
 
@@ -141,19 +141,20 @@ class _Reading:
 
     def _name(self, name: ast.Name, module: Module) -> str:
         """A variable that only sends and the log get; what is stored besides is an id like any other."""
-        function = module.function_around(name)
+        function = module.function_around(name) or module.tree
         places = self._inspection.project.seen_from(name.id, name, module)
-        if function is None or len(places) != 1 or places[0].module is not module:
+        if len(places) != 1 or places[0].module is not module:
             return ""
         binding = places[0].binding
         statement = binding.node
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or binding.value is None:
             return ""
-        if module.function_around(statement) is not function:
+        if (module.function_around(statement) or module.tree) is not function:
             return ""
         uses = [
             node
-            for node in body_of(function)
+            for part in function.body
+            for node in ast.walk(part)
             if isinstance(node, ast.Name) and node.id == name.id and isinstance(node.ctx, ast.Load)
         ]
         if not all(self._is_sent_or_told(each, module) for each in uses):

@@ -21,9 +21,15 @@ _EVERYTHING: Final = re.compile(r"builtins\.(BaseException|Exception)")
 _BASE: Final = re.compile(r"builtins\.BaseException")
 _SUPPRESS: Final = re.compile(r"contextlib\.suppress")
 _ENDS: Final = re.compile(r"sys\.exit|os\._exit|os\.abort|builtins\.(exit|quit)|os\.kill")
-_LOG_CALLS: Final = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "msg"}
+_TELLING: Final = {
+    *("debug", "info", "warning", "warn", "error", "exception", "critical", "log", "msg", "bind"),
+    *("inc", "incr", "increment", "observe", "labels", "capture_exception", "capture_message"),
+    *("record_exception", "set_status", "add_note"),
+}
+_CLEANING: Final = {"rollback", "close", "flush", "expunge_all", "cancel", "release"}
 _SAYING: Final = re.compile(
     r"builtins\.(print|str|repr|format|type)|traceback\.\w+|logging\.\w+|warnings\.warn"
+    r"|sentry_sdk\.\w+"
 )
 _FIX: Final = (
     "name the exceptions that are no failure, or end the handler with `raise`, so that the job is retried or "
@@ -142,7 +148,7 @@ class _Handler:
         return any(isinstance(each, ast.Call) and self._says(each) for each in self._module.around(node))
 
     def _says(self, call: ast.Call) -> bool:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _LOG_CALLS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _TELLING:
             return True
         return self._inspection.origins.are(_SAYING, call.func, self._module)
 
@@ -155,7 +161,8 @@ class _Handler:
                 return not any(isinstance(each, ast.Call | ast.Await) for each in ast.walk(statement))
             case ast.Expr(value=ast.Constant()):
                 return True
-            case ast.Expr(value=ast.Call() as call):
-                return self._says(call)
+            case ast.Expr(value=ast.Await(value=ast.Call() as call) | (ast.Call() as call)):
+                is_cleaning = isinstance(call.func, ast.Attribute) and call.func.attr in _CLEANING
+                return self._says(call) or is_cleaning
             case _:
                 return False

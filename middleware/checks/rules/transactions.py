@@ -11,8 +11,9 @@ from ..finding import Finding
 from ..inspection import Inspection, finding
 from ..kinds import GIVEN, GIVEN_SESSION
 from ..module import Function, Module
+from ..origins import NONE
 
-_REFUSED: Final = {"commit", "rollback", "close", "reset", "invalidate", "prepare"}
+_REFUSED: Final = {"commit", "rollback", "close", "reset", "invalidate", "prepare", "begin"}
 _PLAIN: Final = {"commit", "rollback"}
 _FIX: Final = (
     "remove it: return and the kit commits, raise and it rolls back; to undo a part, use "
@@ -25,18 +26,13 @@ def check_transactions(inspection: Inspection) -> Iterator[Finding]:
     given = _follow_parameters(inspection)
     for module in inspection.project.modules:
         for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            call = _refused(inspection, node, module) if isinstance(node, ast.Call) else ""
+            if not call:
                 continue
-            receiver = node.func.value
-            is_refused = node.func.attr in _REFUSED or _begins(inspection, node, module)
-            if not is_refused or not inspection.origins.are(GIVEN, receiver, module):
-                continue
-            if node.func.attr not in _PLAIN and not inspection.origins.are(GIVEN_SESSION, receiver, module):
-                continue  # closing the connection's result, and the like
             function = module.function_around(node)
             if (
                 function is not None
-                and _rests_on(receiver, function, given)
+                and _rests_on(node.func, function, given)
                 and not _always_runs(node, function, module)
             ):
                 continue
@@ -44,20 +40,33 @@ def check_transactions(inspection: Inspection) -> Iterator[Finding]:
                 "JOB104",
                 node,
                 module,
-                f"{node.func.attr}() is called on the session that the kit gave to the actor, which "
-                "refuses it: "
-                "effect and key would not be one commit",
+                f"{call}() is called on the session that the kit gave to the actor, which refuses it: effect "
+                "and key would not be one commit",
                 _FIX,
             )
 
 
-def _begins(inspection: Inspection, call: ast.Call, module: Module) -> bool:
-    """Whether it is `session.begin()`, which is not a savepoint."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "begin":
-        return False
+def _refused(inspection: Inspection, call: ast.Call, module: Module) -> str:
+    """Return the name of a call that the session refuses; empty for any other."""
+    if not isinstance(call.func, ast.Attribute | ast.Name):
+        return ""
+    names = set()
+    for origin in inspection.origins.of(call.func, module) - {NONE}:
+        receiver, _, name = origin.rpartition(".")
+        is_refused = (name in _PLAIN and GIVEN.fullmatch(receiver)) or (
+            name in _REFUSED and GIVEN_SESSION.fullmatch(receiver)
+        )
+        if not is_refused or (name == "begin" and _is_savepoint(inspection, call, module)):
+            return ""
+        names.add(name)
+    return " or ".join(sorted(names))
+
+
+def _is_savepoint(inspection: Inspection, call: ast.Call, module: Module) -> bool:
+    """Whether it is, or may be, `session.begin(nested=True)`."""
     values = [*call.args, *(each.value for each in call.keywords)]
     known = [inspection.constants.value(each, module) for each in values]
-    return not any(each is UNKNOWN or each for each in known)
+    return any(each is UNKNOWN or each for each in known)
 
 
 def _follow_parameters(inspection: Inspection) -> dict[str, list[ast.arg]]:
