@@ -51,5 +51,13 @@ CODES: Final = {
     "JOB205": Code(Level.HINT, "a wait for a result after a send"),
     "JOB206": Code(Level.HINT, "a send before a write, in an actor without a key"),
     "JOB207": Code(Level.HINT, "queues that one worker cannot consume together"),
+    # `--live`: what the services hold
+    "JOB301": Code(Level.ERROR, "a broker that does not answer, or refuses"),
+    "JOB302": Code(Level.ERROR, "a queue or exchange that is missing, or is not as declared"),
+    "JOB303": Code(Level.ERROR, "a policy that would drop or refuse jobs"),
+    "JOB304": Code(Level.ERROR, "dead letters that lead nowhere"),
+    "JOB305": Code(Level.ERROR, "a database that is not ready"),
+    "JOB306": Code(Level.HINT, "a queue with few members"),
+    "JOB307": Code(Level.HINT, "something that could not be asked"),
 }
 """Code → rule, in the order of README's table."""

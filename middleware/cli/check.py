@@ -10,7 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from ..checks import Finding, Level, check_sources
+from ..checks.live_broker import check_broker
+from ..checks.live_database import check_database
 from ..errors import DeclarationError
+from ..store import Store
 from ..transport.broker import JobBroker
 from ..transport.patience import Patience
 from ..transport.quorum import QuorumBroker
@@ -28,11 +31,14 @@ def check(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One object with every finding.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Ask the broker and the database, too.")] = False,
     threads: Annotated[int, typer.Option(min=1, help="Of your workers, as `dramatiq --threads`.")] = 8,
 ) -> None:
     """Check the application's actors, who sends to them, and its limits; exit code 1 if there is an error."""
     application = load_checked(paths or ())
     findings, files = _look(application, threads)
+    if live:
+        findings += _ask(application, threads)
     errors = sum(1 for each in findings if each.level is Level.ERROR)
     if as_json:
         counted = {"errors": errors, "hints": len(findings) - errors, "files": files}
@@ -54,6 +60,25 @@ def _look(application: Checked, threads: int) -> tuple[list[Finding], int]:
         patience=_patience(broker, threads),
     )
     return sorted([*found, *_not_said_twice(application, found)]), files
+
+
+def _ask(application: Checked, threads: int) -> list[Finding]:
+    """Ask the services of an application that was loaded."""
+    found: list[Finding] = []
+    if isinstance(application.broker, QuorumBroker):
+        found += check_broker(application.broker)
+    elif application.broker is not None:
+        why = (
+            "the broker was not asked: JOBS_BROKER_URL is inline://, which keeps jobs in the sender's process"
+        )
+        found.append(Finding("", 0, "JOB307", why, "set JOBS_BROKER_URL to the broker that is meant"))
+    store = getattr(application.module, "store", None)
+    if isinstance(store, Store) and application.module is not None:
+        found += check_database(store, application.module.__name__, threads)
+    else:
+        why = "the database was not asked: the application offers no store"
+        found.append(Finding("", 0, "JOB307", why, "import `store` in the module that JOBS_APP names"))
+    return found
 
 
 def _patience(broker: JobBroker | None, threads: int) -> Patience:

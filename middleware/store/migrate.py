@@ -90,6 +90,29 @@ def migrate(database_url: str, *, application: str | None = "jobs") -> list[Migr
     return _run(database_url, _branches(application), "head")
 
 
+def behind(store: Store, *, application: str | None = "jobs") -> list[Migrated]:
+    """Return the branches that are not at this version, each with what it is at and what it should be at.
+
+    Parameters:
+        store: whose database is asked, and not changed.
+        application: see `migrate`.
+
+    Raises:
+        ConfigurationError: the application is wrong.
+        sqlalchemy.exc.OperationalError: the database does not answer.
+    """
+    from alembic.script import ScriptDirectory
+
+    found = []
+    with store.engine.connect() as connection:
+        for branch in _branches(application):
+            newest = ScriptDirectory.from_config(_config(branch, connection)).get_current_head()
+            there = _version(branch, connection)
+            if there != newest:
+                found.append(Migrated(branch.name, there, newest))
+    return found
+
+
 def migrate_down(database_url: str, *, application: str | None = "jobs") -> list[Migrated]:
     """Remove the tables of both branches AND THEIR DATA; see `migrate`."""
     return _run(database_url, _branches(application)[::-1], "base")

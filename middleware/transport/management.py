@@ -72,6 +72,16 @@ class Management:
         operators = self._get(f"/api/operator-policies/{self._vhost}", {})
         return read_policies(users, is_operator=False) + read_policies(operators, is_operator=True)
 
+    def bindings(self, exchange: str) -> set[tuple[str, str]]:
+        """Return where an exchange leads: queue and routing key.
+
+        Raises:
+            ManagementError: no answer, no such exchange, or not allowed.
+        """
+        name = quote(exchange, safe="")
+        answer = self._get(f"/api/exchanges/{self._vhost}/{name}/bindings/source", {})
+        return {(each["destination"], each["routing_key"]) for each in answer}
+
     def nodes(self) -> int:
         """Return how many nodes the cluster has.
 

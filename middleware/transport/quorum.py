@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -24,7 +24,7 @@ from .management import Management
 from .publisher import Publisher
 from .queues import Queue
 from .start_up import StartUp
-from .topology import topology_of
+from .topology import Topology, topology_of
 from .wire import Wire
 
 
@@ -61,7 +61,7 @@ class QuorumBroker(JobBroker):
         self.consumer_timeout = consumer_timeout
         self.grace = grace
         self._parameters = parse_urls(url)
-        self._topologies: dict[str, Any] = {}
+        self._topologies: dict[str, Topology] = {}
         name = f"jobs {socket.gethostname()}:{os.getpid()}"
         self.publisher = Publisher(self._parameters, self._topologies, f"{name} publisher")
         super().__init__(queues=queues, middleware=middleware, outbound=self.publisher, **options)
@@ -135,6 +135,16 @@ class QuorumBroker(JobBroker):
     def close(self) -> None:
         """Close the publisher's connection."""
         self.publisher.close()
+
+    @property
+    def topologies(self) -> Mapping[str, Topology]:
+        """What each queue needs on the broker."""
+        return self._topologies
+
+    @property
+    def management(self) -> Management | None:
+        """RabbitMQ's HTTP API, None where no address is set."""
+        return self._management
 
     @property
     def parameters(self) -> list[pika.URLParameters]:

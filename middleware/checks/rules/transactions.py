@@ -26,7 +26,9 @@ def check_transactions(inspection: Inspection) -> Iterator[Finding]:
     given = _follow_parameters(inspection)
     for module in inspection.project.modules:
         for node in ast.walk(module.tree):
-            call = _refused(inspection, node, module) if isinstance(node, ast.Call) else ""
+            if not isinstance(node, ast.Call):
+                continue
+            call = _refused(inspection, node, module)
             if not call:
                 continue
             function = module.function_around(node)
