@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import smtplib
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ from jobs.mail.mailboxes import mailbox
 from jobs.mail.smtp import deliver, read_server
 from middleware import Invalid
 
+from ..encryption import make_certificate, server_context
 from ..mail_server import BREAK_OFF, serve_mail
 from ..waiting import wait_until
 
@@ -160,28 +159,13 @@ ASKS_FOR_A_PASSWORD = pytest.mark.filterwarnings("ignore:Requiring AUTH while no
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for 127.0.0.1 with its key, in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs the command openssl")
-    file = tmp_path_factory.mktemp("tls") / "server.pem"
-    words = (
-        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
-    )
-    subprocess.run(
-        [openssl, *words.split(), "-keyout", file, "-out", file.with_suffix(".crt")],
-        check=True,
-        capture_output=True,
-    )
-    file.write_text(file.read_text() + file.with_suffix(".crt").read_text())
-    return file
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
 def tls(certificate: Path) -> ssl.SSLContext:
     """What a server encrypts with."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
+    return server_context(certificate)
 
 
 @ASKS_FOR_A_PASSWORD
