@@ -25,6 +25,7 @@ def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
         Ledger(  # around the actor: its commit can fail the job
             store,
             wait=settings.ledger_wait,
+            lease=settings.effect_lease,
             grace=settings.shutdown_grace,
         ),
         Callbacks(),  # on_success and on_failure of actors without a key

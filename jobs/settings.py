@@ -57,6 +57,7 @@ MAILBOX: Final = read_by(
 
 Short: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=10), timedelta(hours=1))]
 Long: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=100), timedelta(days=365))]
+Lease: TypeAlias = Annotated[timedelta, duration(timedelta(seconds=1), timedelta(hours=1))]
 
 
 class Settings(BaseSettings):
@@ -120,6 +121,10 @@ class Settings(BaseSettings):
     ledger_wait: Short = timedelta(seconds=1)
     """How long a job waits for a running twin with the same idempotency key before it is put off.
     Defaults to 1 s."""
+    effect_lease: Lease = timedelta(seconds=30)
+    """How long an attempt at an external effect (an email, a charge at a provider) belongs to its worker
+    without a sign of life, of which it gives three in that time. Then its outcome is unknown. Defaults to
+    30 s."""
 
     # Email
     mail_from: Annotated[str, MAILBOX] = "jobs@localhost"
@@ -144,6 +149,7 @@ class Settings(BaseSettings):
     def _fit_together(self) -> Settings:
         self._in_order("min_backoff", "max_backoff")
         self._in_order("max_backoff", "max_delay")
+        self._in_order("effect_lease", "max_delay")
         self._in_order("shutdown_grace", "broker_consumer_timeout")
         if self.broker_url == INLINE and self.database_pool_size < self.inline_threads:
             raise Refusal(

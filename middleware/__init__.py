@@ -1,7 +1,9 @@
 """A deployment kit that makes Dramatiq on RabbitMQ safe to run: the public names, in life-cycle order."""
 
+from .effects.attempt import current_key, current_key_async
 from .effects.effect import effect
 from .effects.ledger import Ledger
+from .effects.reconciling import Reconciled
 from .effects.session import current_async_session, current_session
 from .errors import (
     BusinessReject,
@@ -13,10 +15,12 @@ from .errors import (
     JobsError,
     KeyConflict,
     LedgerViolation,
+    NotDone,
     NotEnqueued,
     PayloadError,
     Snooze,
     TopologyError,
+    UnknownOutcome,
     UnknownQueue,
 )
 from .failures.event_loop import AsyncIO
@@ -60,10 +64,15 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "current_session",
     "current_async_session",
     "effect",
+    "current_key",
+    "current_key_async",
+    "Reconciled",
     # Fail: what an actor says, what the kit decides
     "Invalid",
     "BusinessReject",
     "KeyConflict",
+    "NotDone",
+    "UnknownOutcome",
     "Snooze",
     "Failures",
     "Kind",

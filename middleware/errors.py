@@ -17,6 +17,8 @@
     ├── BusinessReject          a business rule says no: never retried
     ├── KeyConflict             the same key with other arguments: never retried
     ├── LedgerViolation         the actor broke the ledger's transaction
+    ├── NotDone                 the call outside the database did nothing: retried
+    ├── UnknownOutcome          nobody knows whether it did something
     └── Snooze                  not now: comes back later, no attempt used
 """
 
@@ -108,6 +110,23 @@ class KeyConflict(JobFailure):
 
 class LedgerViolation(JobFailure):
     """The actor ended, replaced or broke the transaction that holds its ledger row."""
+
+
+class NotDone(JobFailure):
+    """The call of an actor with `effect="external"` certainly did nothing: the job is retried."""
+
+
+class UnknownOutcome(JobFailure):
+    """An effect outside the database may have taken place: dead-lettered, kind `unknown_outcome`.
+
+    Parameters:
+        text: what is known.
+        is_retried: whether the provider can be asked again later; only then is the job retried before that.
+    """
+
+    def __init__(self, text: str, *, is_retried: bool = False) -> None:
+        super().__init__(text)
+        self.is_retried = is_retried
 
 
 class Snooze(JobFailure):

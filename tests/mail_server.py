@@ -30,6 +30,7 @@ class MailServer:
         bodies: its bytes.
         sessions: how often somebody connected.
         logins: user and password of each login.
+        meanwhile: called before each answer to a text.
     """
 
     port: int = 0
@@ -39,6 +40,7 @@ class MailServer:
     bodies: list[bytes] = field(default_factory=list)
     sessions: int = 0
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    meanwhile: Callable[[], object] = lambda: None
 
     @property
     def address(self) -> str:
@@ -74,6 +76,7 @@ class _Handler:
         return self._seen.answer(server, "RCPT")
 
     async def handle_DATA(self, server: SMTP, _session: Any, envelope: Envelope) -> str:  # noqa: N802  # as above
+        self._seen.meanwhile()
         answer = self._seen.answer(server, "DATA")
         if answer.startswith("2"):
             assert isinstance(envelope.content, bytes)

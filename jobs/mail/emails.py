@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.headerregistry import Address
@@ -13,11 +12,11 @@ from string import Template
 from typing import Any, Final
 
 import dramatiq
-from sqlalchemy import Table, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, Table, select
 
-from middleware import Invalid, current_session
+from middleware import Invalid, current_key
 
+from .. import store
 from ..models import Base
 from ..settings import get_settings
 from .mailboxes import mailbox, one_line, read_mailbox
@@ -30,18 +29,16 @@ _EVENTS: Final = Base.metadata.tables["events"]
 _POLICY: Final = SMTP.clone(cte_type="7bit")  # any server takes it, also one without 8BITMIME
 
 
-# jobs: ignore[JOB202] the docstring says what may happen, and that both copies carry one Message-ID
-@dramatiq.actor(queue_name="critical", idempotency_key="email:{user_id}:{template_id}:{event_id}")
+@dramatiq.actor(
+    queue_name="critical", idempotency_key="email:{user_id}:{template_id}:{event_id}", effect="external"
+)
 def send_email(user_id: str, template_id: str, event_id: str) -> None:
-    """Send a user the email about an event; a job that completed is not repeated.
+    """Send a user the email about an event, once.
 
-    It may still be sent twice: if the worker dies, the job runs into its time limit, or the connection to the
-    mail server or to the database breaks, after the server has accepted the email and before the key is
-    committed; or if the server accepts it and takes longer than JOBS_SMTP_TIMEOUT to say so, then once an
-    attempt. All copies carry the same Message-ID, by which many mailboxes drop all but the first. This holds
-    until effects outside the database have a mode of their own.
-
-    The ledger's transaction, on SQLite the turn to write, is held while the server is talked to.
+    What the mail server refuses, or was not handed, is tried again. If the worker dies, or the server does
+    not say in time whether it has accepted the email, nobody can know: SMTP has no question for that. The job
+    then is a dead letter of kind `unknown_outcome` and not repeated; whoever looks into it finds the email's
+    Message-ID, which is made of the key, in the server's log or not.
 
     Parameters:
         user_id: who gets it.
@@ -50,26 +47,27 @@ def send_email(user_id: str, template_id: str, event_id: str) -> None:
 
     Raises:
         Invalid: one of the three is missing, they make no proper email, or the server refuses it for good.
-        Retry: the server is not reached, or asks for another attempt.
+        NotDone: the server is not reached, or asks for another attempt.
+        Retry: the email was handed over and the server's answer is missing: it may have been accepted.
     """
-    settings, session = get_settings(), current_session()
-    user = _read(session, _USERS, user_id)
-    template = _read(session, _TEMPLATES, template_id)
-    event = _read(session, _EVENTS, event_id)
+    settings = get_settings()
+    with store.engine.connect() as connection:
+        user = _read(connection, _USERS, user_id)
+        template = _read(connection, _TEMPLATES, template_id)
+        event = _read(connection, _EVENTS, event_id)
+    sender, server = read_mailbox(settings.mail_from), read_server(settings.smtp_url)
     try:
         email = compose(
-            sender=read_mailbox(settings.mail_from),
+            sender=sender,
             recipient=mailbox(user.address, user.name),
             subject=template.subject,
             body=template.body,
             values={**_details(event), "name": user.name},
         )
-        email["Message-ID"] = message_id(
-            user_id, template_id, event_id, domain=read_mailbox(settings.mail_from).domain
-        )
     except ValueError as error:
         raise Invalid(f"user {user_id!r}, template {template_id!r}, event {event_id!r}: {error}") from error
-    deliver(email, read_server(settings.smtp_url), timeout_seconds=settings.smtp_timeout.total_seconds())
+    email["Message-ID"] = message_id(current_key(), domain=sender.domain)
+    deliver(email, server, timeout_seconds=settings.smtp_timeout.total_seconds())
 
 
 def compose(
@@ -97,14 +95,17 @@ def compose(
     return email
 
 
-def message_id(user_id: str, template_id: str, event_id: str, *, domain: str) -> str:
+def message_id(key: str, *, domain: str) -> str:
     """Return the Message-ID of the email that a job sends: the same whenever it is sent.
 
-    >>> message_id("u1", "receipt", "e1", domain="example.com")
-    '<46c1f93210bd12646aa2666dd1d89afd@example.com>'
+    Parameters:
+        key: the job's idempotency key.
+        domain: the sender's.
+
+    >>> message_id("email:u1:receipt:e1", domain="example.com")
+    '<9e0f4c86c17f0334658f2064165fd48a@example.com>'
     """
-    job = json.dumps([user_id, template_id, event_id]).encode()
-    return f"<{hashlib.sha256(job).hexdigest()[:32]}@{domain}>"
+    return f"<{hashlib.sha256(key.encode()).hexdigest()[:32]}@{domain}>"
 
 
 def _details(event: Any) -> dict[str, Any]:
@@ -122,8 +123,8 @@ def _fill(text: str, values: Mapping[str, Any]) -> str:
         ) from None
 
 
-def _read(session: Session, table: Table, id_: str) -> Any:
-    row = session.execute(select(table).where(table.c.id == id_)).one_or_none()
+def _read(connection: Connection, table: Table, id_: str) -> Any:
+    row = connection.execute(select(table).where(table.c.id == id_)).one_or_none()
     if row is None:
         raise Invalid(f"expected {table.name} to have a row {id_!r}, got: none")
     return row

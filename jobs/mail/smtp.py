@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from dramatiq.errors import Retry
 
-from middleware import Invalid
+from middleware import Invalid, NotDone
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -83,24 +83,27 @@ def deliver(email: EmailMessage, server: MailServer, *, timeout_seconds: float) 
         timeout_seconds: for each answer of the server.
 
     Raises:
-        Retry: not now: 4xx, a broken connection, or a session that does not come about.
-        Invalid: never: 5xx, or an address that this server cannot take.
+        NotDone: not accepted: 4xx, or a session or connection that broke before the text was handed over.
+        Retry: perhaps accepted: the text was handed over, and no answer to it can be understood.
+        Invalid: not accepted, and never will be: 5xx, or an address that this server cannot take.
     """
     with _session(server, timeout_seconds) as connection:
         try:
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as refused:
-            raise _meaning(*next(iter(refused.recipients.values()))) from refused
-        except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as refused:
-            raise _meaning(refused.smtp_code, refused.smtp_error) from refused
+            raise _meaning(*next(iter(refused.recipients.values())), sent=False) from refused
+        except smtplib.SMTPSenderRefused as refused:
+            raise _meaning(refused.smtp_code, refused.smtp_error, sent=False) from refused
+        except smtplib.SMTPDataError as refused:
+            raise _meaning(refused.smtp_code, refused.smtp_error, sent=connection.has_text) from refused
         except smtplib.SMTPNotSupportedError as refused:
             raise Invalid(f"the mail server takes no such address: {refused}") from refused
         except OSError as error:
-            raise _broken(error) from error
+            raise _broken(error, sent=connection.has_text) from error
 
 
 @contextmanager
-def _session(server: MailServer, timeout_seconds: float) -> Iterator[smtplib.SMTP]:
+def _session(server: MailServer, timeout_seconds: float) -> Iterator[_Plain]:
     """Yield a connection that is encrypted and logged in as the URL asks."""
     with ExitStack() as opened:  # closes it however this ends, also when a time limit interrupts the login
         try:
@@ -111,7 +114,7 @@ def _session(server: MailServer, timeout_seconds: float) -> Iterator[smtplib.SMT
                 connection.login(server.user, server.password)
             connection.ehlo_or_helo_if_needed()
         except OSError as error:  # all of smtplib's errors are
-            raise _broken(error) from error
+            raise _broken(error, sent=False) from error
         yield connection
         # The answer does not matter any more: an email that was accepted must not fail, and be sent again,
         # because a goodbye went wrong.
@@ -119,7 +122,7 @@ def _session(server: MailServer, timeout_seconds: float) -> Iterator[smtplib.SMT
             connection.putcmd("QUIT")
 
 
-def _connect(server: MailServer, timeout_seconds: float) -> smtplib.SMTP:
+def _connect(server: MailServer, timeout_seconds: float) -> _Plain:
     address, name = (server.host, server.port), _own_name()
     if server.security != "smtps":
         return _Plain(*address, local_hostname=name, timeout=timeout_seconds)
@@ -131,9 +134,15 @@ class _Plain(smtplib.SMTP):
     """Takes any 2xx for a yes to the text: smtplib takes all but 250 for a no, and a retry sends a copy.
 
     Source: RFC 5321, section 4.2.1, on codes that a client does not expect.
+
+    Attributes:
+        has_text: the server may have got the email's text.
     """
 
+    has_text = False
+
     def data(self, msg: Buffer | str) -> tuple[int, bytes]:
+        self.has_text = True
         code, text = super().data(msg)
         return 250 if 200 <= code <= 299 else code, text
 
@@ -149,17 +158,22 @@ def _own_name() -> str:
     return name if "." in name else "[127.0.0.1]"
 
 
-def _meaning(code: int, text: bytes | str) -> Exception:
-    """Return what an answer about the email means for its job."""
+def _meaning(code: int, text: bytes | str, *, sent: bool) -> Exception:
+    """Return what an answer about the email means for its job; `sent`: it has got the text."""
     answer = f"the mail server answers {_shown(code, text)}"
-    is_final = 500 <= code <= 599 and code not in _LOGIN
-    return Invalid(answer) if is_final else Retry(answer)
+    if 500 <= code <= 599 and code not in _LOGIN:
+        return Invalid(answer)
+    return Retry(answer) if sent and not 400 <= code <= 599 else NotDone(answer)
 
 
-def _broken(error: OSError) -> Retry:
+def _broken(error: OSError, *, sent: bool) -> Exception:
     if isinstance(error, smtplib.SMTPResponseException):
-        return Retry(f"the mail server answers {_shown(error.smtp_code, error.smtp_error)}")
-    return Retry(f"the mail server is not reached: {type(error).__name__}: {error}"[:_SHOWN])
+        return _not_now(f"the mail server answers {_shown(error.smtp_code, error.smtp_error)}", sent)
+    return _not_now(f"the mail server is not reached: {type(error).__name__}: {error}"[:_SHOWN], sent)
+
+
+def _not_now(text: str, sent: bool) -> Exception:
+    return Retry(text) if sent else NotDone(text)
 
 
 def _shown(code: int, text: bytes | str) -> str:

@@ -42,6 +42,7 @@ class Effect:
         is_async: whether the actor is an `async def`.
 
     Attributes:
+        is_async: see above.
         is_lost: somebody else has spent the key.
         is_written: it is committed.
     """
@@ -51,7 +52,7 @@ class Effect:
         self.entry = entry
         self.is_lost = False
         self.is_written = False
-        self._is_async = is_async
+        self.is_async = is_async
         self._has_turn = False
         self._transaction: LedgerTransaction | None = None
         self._failure: BaseException | None = None
@@ -173,6 +174,18 @@ class Effect:
 
     # --- what both have in common ---
 
+    def keep(self, result: Any) -> None:
+        """Take what is to be stored with the effect.
+
+        Raises:
+            LedgerViolation: the actor is not one of those that have a result.
+        """
+        if result is not None:
+            raise LedgerViolation(
+                f"actor {self.entry.actor!r}: expected result to be given with effect='external', got: it "
+                "with another; write it to a row of your own"
+            )
+
     def check(self) -> bool:
         """Return whether this job's effect took place, once the actor has returned; False if a twin's did.
 
@@ -191,9 +204,9 @@ class Effect:
         )
 
     def _check_entry(self, *, is_async: bool) -> None:
-        if is_async is not self._is_async:
+        if is_async is not self.is_async:
             forms = "`async with`, as in any `async def` actor", "`with`, as in any `def` actor"
-            raise self._misused("the other form", f"write {forms[not self._is_async]}")
+            raise self._misused("the other form", f"write {forms[not self.is_async]}")
         if current.get() is not None:
             raise self._misused("a ledger transaction that is open", "leave that block first")
         if self.is_written:
@@ -243,12 +256,19 @@ running: Final[ContextVar[Effect | None]] = ContextVar("jobs_effect", default=No
 """The effect of the actor that runs in this thread or coroutine."""
 
 
-def effect() -> Effect:
-    """Return the block in which the effect of the running actor takes place, for `effect="late"`.
+def effect(*, result: Any = None) -> Effect:
+    """Return the block in which the effect of the running actor takes place, or is confirmed.
 
     `with effect() as session:`, or `async with` in an `async def` actor, inserts the key; leaving the block
     commits what was written with the session. Everything before it runs outside any transaction. An actor
     enters once; a block that raised has written nothing and may be entered again.
+
+    With `effect="late"` the actor has to enter it. With `effect="external"` it is the confirmation of a call
+    that was made, for actors that have rows of their own to write with it.
+
+    Parameters:
+        result: with `effect="external"`, what to store with the confirmation: plain JSON of at most 4,096
+            characters, such as the provider's id. Defaults to nothing.
 
     Raises:
         RuntimeError: no such actor runs in this thread or coroutine.
@@ -256,9 +276,10 @@ def effect() -> Effect:
     found = running.get()
     if found is None:
         raise RuntimeError(
-            "expected effect() to be called while an actor with effect='late' runs, got: no such actor in "
-            'this thread; declare effect="late" on the actor, or call it in the actor\'s own thread'
+            "expected effect() to be called while an actor with effect='late' or 'external' runs, got: no "
+            'such actor in this thread; declare effect="late" on the actor, or call it in its own thread'
         )
+    found.keep(result)
     return found
 
 

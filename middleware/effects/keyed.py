@@ -16,9 +16,11 @@ from .keys import KeyTemplate
 
 DATABASE: Final = "database"
 LATE: Final = "late"
+EXTERNAL: Final = "external"
 EFFECTS: Final = {
     DATABASE: "what the actor writes with its session is committed together with its key",
     LATE: "the same at the end of a long computation, for what it writes in `with effect():`",
+    EXTERNAL: "a call that no transaction takes back, noted before and confirmed after",
 }
 """Values of the option `effect`, and what each means."""
 
@@ -95,4 +97,10 @@ def is_keyed(actor: Actor[..., Any]) -> bool:
             f"effect={effect!r} alone; add"
             '  idempotency_key="name:{parameter}", or leave effect out'
         )
+    for name in ("reconcile", "on_unknown"):
+        if actor.options.get(name) is not None and effect != EXTERNAL:
+            raise DeclarationError(
+                f"actor {actor.actor_name!r}: expected {name} to come with effect='external', got: "
+                f"effect={effect!r}; leave it out: what is in the database is never unknown"
+            )
     return key is not None

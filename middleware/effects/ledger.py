@@ -16,13 +16,17 @@ from dramatiq import Actor, Broker, Message, Worker
 from dramatiq.asyncio import get_event_loop_thread
 from dramatiq.middleware import Middleware
 
+from ..durations import format_duration
 from ..errors import DeclarationError, NotEnqueued, PayloadError
 from ..store import Store
 from ..transport.broker import JobBroker
 from ..transport.wrapping import coroutine_of, wrap
 from . import coroutines, late, threads
+from .external import External
 from .following import refusal
-from .keyed import DATABASE, LATE, KeyedActor, is_keyed
+from .intents import Intents
+from .keyed import DATABASE, EXTERNAL, LATE, KeyedActor, is_keyed
+from .leases import Leases
 from .postgresql import PostgreSQL
 from .sqlite import SQLite
 from .startup import Refused, check_store
@@ -44,12 +48,18 @@ class Ledger(Middleware):
         idempotency_key: a template such as `"credit:{task_id}:{message_id}"`, whose fields are parameters of
             the actor. Defaults to None: the actor runs as often as its job is delivered.
         effect: `"database"`, the default with a key: the actor runs in that transaction. `"late"`: it runs
-            outside any, and its effect is the block `with effect() as session:` at its end.
+            outside any, and its effect is the block `with effect() as session:` at its end. `"external"`: its
+            effect is a call that no transaction takes back, noted before and confirmed after.
+        reconcile: with `effect="external"`, asks the provider whether an earlier attempt took effect; called
+            with the actor's arguments, returns a `Reconciled`. Defaults to None: a person is asked.
+        on_unknown: with `effect="external"`, `"retry"` makes the call again without asking anybody.
 
     Parameters:
         store: the database of the ledger, and of the actors' effects.
         wait: how long a job waits for a running twin, or, on SQLite, for its turn to write, before it is put
             off. Defaults to 1 second.
+        lease: how long an attempt at an external effect belongs to its worker without a sign of life.
+            Defaults to 30 seconds.
         grace: how long a job may live past its time limit; then the database ends its transaction, in case
             the process is frozen. Defaults to 25 seconds.
     """
@@ -59,13 +69,17 @@ class Ledger(Middleware):
         store: Store,
         *,
         wait: timedelta = timedelta(seconds=1),
+        lease: timedelta = timedelta(seconds=30),
         grace: timedelta = timedelta(seconds=25),
     ) -> None:
         if wait < timedelta(milliseconds=1):
             raise ValueError(f"expected wait to be at least 1 ms, got: {wait!r}")
+        if lease < timedelta(seconds=1):
+            raise ValueError(f"expected lease to be at least 1 s, got: {lease!r}")
         self._store = store
         self._wait = wait
         self._grace = grace
+        self._leases = Leases(Intents(store, lease))
         self._database = SQLite() if store.is_sqlite else PostgreSQL()
         self._actors: dict[str, KeyedActor] = {}
         self._has_coroutines = False
@@ -74,8 +88,8 @@ class Ledger(Middleware):
 
     @property
     def actor_options(self) -> set[str]:
-        """`idempotency_key` and `effect`."""
-        return {"idempotency_key", "effect"}
+        """See above."""
+        return {"idempotency_key", "effect", "reconcile", "on_unknown"}
 
     def before_declare_actor(  # type: ignore[override]  # the kit's brokers call it
         self, broker: JobBroker, actor: Actor[..., Any]
@@ -98,16 +112,23 @@ class Ledger(Middleware):
                 )
         self._actors[keyed.name] = keyed
         terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace)
-        in_a_thread, on_the_loop = _MODES[keyed.effect]
+        self._wrap(broker, actor, terms)
+        coroutine = coroutine_of(actor)
+        if coroutine is not None:
+            self._has_coroutines = True
+            actor.fn = coroutines.callable_on_the_loop(actor.fn, coroutine)
+
+    def _wrap(self, broker: JobBroker, actor: Actor[..., Any], terms: Terms) -> None:
+        if terms.keyed.effect == EXTERNAL:
+            external = External(terms, actor, broker, self._leases)
+            wrap(actor, sync=external.in_a_thread, coroutine=external.on_the_loop)
+            return
+        in_a_thread, on_the_loop = _MODES[terms.keyed.effect]
         wrap(
             actor,
             sync=lambda function: in_a_thread(terms, function),
             coroutine=lambda function: on_the_loop(terms, function),
         )
-        coroutine = coroutine_of(actor)
-        if coroutine is not None:
-            self._has_coroutines = True
-            actor.fn = coroutines.callable_on_the_loop(actor.fn, coroutine)
 
     def check_message(self, broker: JobBroker, message: Message[Any]) -> None:
         """Check a message before it is published.
@@ -134,13 +155,27 @@ class Ledger(Middleware):
             SystemExit: the worker must not start; one CRITICAL line said why.
         """
         queues = worker.consumer_whitelist or broker.get_declared_queues()
-        if not any(keyed.queue in queues for keyed in self._actors.values()):
+        consumed = [keyed for keyed in self._actors.values() if keyed.queue in queues]
+        if not consumed:
             return
         try:
             check_store(self._store, worker.worker_threads)
         except Refused as refused:
             log.critical("Refusing to start: %s", refused)
             raise SystemExit(refused.code) from None
+        for keyed in consumed:
+            if keyed.effect == EXTERNAL:
+                self._check_lease(broker, keyed)
+
+    def _check_lease(self, broker: Broker, keyed: KeyedActor) -> None:
+        assert isinstance(broker, JobBroker)
+        longest, lease = broker.time_limit_of(keyed.name, {}) + self._grace, self._leases.intents.lease
+        if lease > longest:
+            log.warning(
+                "actor %r: expected the lease (JOBS_EFFECT_LEASE) to be at most its time limit + grace (%s), "
+                "got: %s; the key of a job whose worker died stays taken for longer than any job may run",
+                *(keyed.name, format_duration(longest), format_duration(lease)),
+            )
 
     def after_worker_thread_boot(self, broker: Broker, thread: threading.Thread) -> None:
         """Count the threads that may use the event loop's connections."""

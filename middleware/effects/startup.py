@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from ..store import Store, job_ledger
+from ..store import Store, job_intents, job_ledger
 from ..transport.liveness import EXIT_CONFIGURATION, EXIT_CONNECTION
 
 _OLDEST_SQLITE: Final = (3, 35)  # INSERT … RETURNING
@@ -47,7 +47,8 @@ def check_store(store: Store, threads: int) -> None:
                 _check_sqlite()
             else:
                 _check_postgresql(connection)
-            _check_table(connection)
+            for table in (job_ledger, job_intents):
+                _check_table(connection, table)
     except OperationalError as error:
         raise Refused(
             f"expected the database {store.url.render_as_string()} to answer, got: "
@@ -79,13 +80,13 @@ def _check_sqlite() -> None:
         )
 
 
-def _check_table(connection: Connection) -> None:
+def _check_table(connection: Connection, table: Table) -> None:
     try:
-        connection.execute(select(job_ledger).limit(0))
+        connection.execute(select(table).limit(0))
     except DBAPIError as error:
         if isinstance(error, OperationalError) and not str(error.orig).startswith("no such"):
             raise  # SQLite reports a missing table, too, as an OperationalError
         raise Refused(
-            f"expected the database to have the table job_ledger, got: {str(error.orig).splitlines()[0]}; "
+            f"expected the database to have the table {table.name}, got: {str(error.orig).splitlines()[0]}; "
             "run `jobsctl migrate`"
         ) from error

@@ -15,7 +15,9 @@ from ..errors import (
     Invalid,
     KeyConflict,
     LedgerViolation,
+    NotDone,
     PayloadError,
+    UnknownOutcome,
     UnknownQueue,
 )
 from .kinds import Kind
@@ -28,6 +30,8 @@ _RULES: Final[tuple[tuple[tuple[type[BaseException], ...], Kind], ...]] = (
     ((BusinessReject,), Kind.REJECTED),
     ((KeyConflict,), Kind.KEY_CONFLICT),
     ((LedgerViolation,), Kind.UNEXPECTED),
+    ((UnknownOutcome,), Kind.UNKNOWN_OUTCOME),
+    ((NotDone,), Kind.TRANSIENT),
     ((PayloadError, UnknownQueue), Kind.INVALID),  # what the job sends or hands on is wrong and stays wrong
     ((EnqueueError, Retry, RateLimitExceeded), Kind.TRANSIENT),
     ((TimeLimitExceeded,), Kind.TIMEOUT),

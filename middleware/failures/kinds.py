@@ -22,6 +22,8 @@ class Kind(StrEnum):
     """The actor declared the exception in `throws`."""
     KEY_CONFLICT = "key_conflict"
     """The idempotency key was spent with other arguments."""
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    """An effect outside the database may have taken place or not."""
     EXPIRED = "expired"
     """The job waited longer than its `max_age`."""
     UNDECODABLE = "undecodable"

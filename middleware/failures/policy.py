@@ -9,7 +9,7 @@ from typing import Any
 
 from dramatiq.errors import Retry as RetryRequested
 
-from ..errors import Snooze
+from ..errors import Snooze, UnknownOutcome
 from ..transport.outcome import RETURNED, Dead, Outcome, Retry, Snoozed
 from .backoff import backoff
 from .classify import classify
@@ -75,7 +75,8 @@ def decide(
     if is_shut_down:
         return RETURNED
     kind = classify(error, throws)
-    if not kind.is_retried or not _allows(policy, retries, error):
+    is_retried = error.is_retried if isinstance(error, UnknownOutcome) else kind.is_retried
+    if not is_retried or not _allows(policy, retries, error):
         return Dead(kind, error)
     if isinstance(error, RetryRequested) and error.delay is not None:
         return Retry(kind, error, timedelta(milliseconds=error.delay), exact=True)

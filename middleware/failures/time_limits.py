@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from inspect import iscoroutinefunction
 from typing import Any, Final
 
 from dramatiq import Actor, Broker, Worker
@@ -44,40 +45,64 @@ class TimeLimits(Middleware):
         self, broker: JobBroker, actor: Actor[..., Any]
     ) -> None:
         """Enclose the actor's function between arm and disarm."""
+        wrap(
+            actor,
+            sync=lambda function: self._limited(broker, actor, function),
+            coroutine=lambda function: self._limited_async(broker, actor, function),
+        )
 
-        def seconds(delivery: Delivery) -> float:
-            return broker.time_limit_of(actor.actor_name, delivery.options).total_seconds()
+    def limit_function(
+        self, broker: JobBroker, actor: Actor[..., Any], function: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Enclose a function that runs for an actor's job before the actor itself."""
+        if iscoroutinefunction(function):
+            limited_async = self._limited_async(broker, actor, function)
 
-        def sync(function: Function) -> Function:
-            def limited(*args: Any, **kwargs: Any) -> Any:
-                delivery = current_delivery()
-                if delivery is None or delivery.armed is not None:
-                    return function(*args, **kwargs)
-                return self._run(delivery, seconds(delivery), lambda: function(*args, **kwargs))
-
-            return limited
-
-        def coroutine(function: Coroutine) -> Coroutine:
-            async def limited(*args: Any, **kwargs: Any) -> Any:
-                delivery = current_delivery()
-                if delivery is None or delivery.armed is not None:
-                    return await function(*args, **kwargs)
-                armed = delivery.armed = self.interrupts.arm(delivery.thread_id, seconds(delivery))
-                try:
-                    result = await function(*args, **kwargs)
-                except (SystemExit, KeyboardInterrupt) as error:
-                    self.interrupts.withdraw(armed)
-                    # asyncio would end the loop over it, and with it every other async job.
-                    raise RuntimeError(f"the actor raised {type(error).__name__}") from error
-                except BaseException:
-                    self.interrupts.withdraw(armed)
-                    raise
-                self.interrupts.disarm(armed)
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
+                result = await limited_async(*args, **kwargs)
+                _forget_limit()
                 return result
 
-            return limited
+            return call_async
+        limited = self._limited(broker, actor, function)
 
-        wrap(actor, sync=sync, coroutine=coroutine)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = limited(*args, **kwargs)
+            _forget_limit()
+            return result
+
+        return call
+
+    def _limited(self, broker: JobBroker, actor: Actor[..., Any], function: Function) -> Function:
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            delivery = current_delivery()
+            if delivery is None or delivery.armed is not None:
+                return function(*args, **kwargs)
+            seconds = _seconds(broker, actor, delivery)
+            return self._run(delivery, seconds, lambda: function(*args, **kwargs))
+
+        return limited
+
+    def _limited_async(self, broker: JobBroker, actor: Actor[..., Any], function: Coroutine) -> Coroutine:
+        async def limited(*args: Any, **kwargs: Any) -> Any:
+            delivery = current_delivery()
+            if delivery is None or delivery.armed is not None:
+                return await function(*args, **kwargs)
+            seconds = _seconds(broker, actor, delivery)
+            armed = delivery.armed = self.interrupts.arm(delivery.thread_id, seconds)
+            try:
+                result = await function(*args, **kwargs)
+            except (SystemExit, KeyboardInterrupt) as error:
+                self.interrupts.withdraw(armed)
+                # asyncio would end the loop over it, and with it every other async job.
+                raise RuntimeError(f"the actor raised {type(error).__name__}") from error
+            except BaseException:
+                self.interrupts.withdraw(armed)
+                raise
+            self.interrupts.disarm(armed)
+            return result
+
+        return limited
 
     def _run(self, delivery: Delivery, seconds: float, call: Callable[[], Any]) -> Any:
         armed = delivery.armed = self.interrupts.arm(threading.get_ident(), seconds)
@@ -102,3 +127,14 @@ class TimeLimits(Middleware):
         while not stop.wait(_INTERVAL_SECONDS):
             for thread_id in self.interrupts.fire_due(TimeLimitExceeded):
                 log.warning("job.time_limit_exceeded", thread=thread_id)
+
+
+def _seconds(broker: JobBroker, actor: Actor[..., Any], delivery: Delivery) -> float:
+    return broker.time_limit_of(actor.actor_name, delivery.options).total_seconds()
+
+
+def _forget_limit() -> None:
+    """Let the next function of the job have a time limit of its own."""
+    delivery = current_delivery()
+    if delivery is not None:
+        delivery.armed = None

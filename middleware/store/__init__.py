@@ -3,5 +3,6 @@
 from .database import Store as Store
 from .migrate import migrate as migrate
 from .migrate import migrate_down as migrate_down
+from .tables import job_intents as job_intents
 from .tables import job_ledger as job_ledger
 from .tables import metadata as metadata

@@ -7,7 +7,7 @@ and published before the acknowledgement; the outcome is carried out by settleme
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -101,6 +101,12 @@ class JobBroker(EnqueueingBroker):
             if limit_ms is not None and timedelta(milliseconds=1) * min(limit_ms, 2**40) < limit:
                 limit = timedelta(milliseconds=limit_ms)
         return limit
+
+    def limited(self, actor: Actor[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that runs for an actor's job beside the actor itself, within its time limit."""
+        for _, hook in self._hooks.named("limit_function"):
+            function = hook(self, actor, function)
+        return function
 
     # --- a job's way out ---
 

@@ -100,13 +100,14 @@ class KeyedJobs:
         self.store = store
         self.kind = kind
         self.recorder = Recorder()
+        self.ledger = Ledger(store, **{"wait": timedelta(seconds=5), **ledger})
         self.broker = InlineBroker(
             queues=[Queue(name=QUEUE, time_limit=timedelta(seconds=60))],
             middleware=[
                 self.recorder,
                 CurrentMessage(),
                 *([TimeLimits()] if time_limits else []),
-                Ledger(store, **{"wait": timedelta(seconds=5), **ledger}),
+                self.ledger,
                 AsyncIO(),
                 Failures(max_retries=0),
             ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from middleware.transport.liveness import EXIT_CONFIGURATION, EXIT_CONNECTION
 class Starting:
     """A broker with a keyed actor on the queue `keyed`, and a plain one on `plain`."""
 
-    def __init__(self, store: Store) -> None:
-        self.ledger = Ledger(store)
+    def __init__(self, store: Store, **options: Any) -> None:
+        self.ledger = Ledger(store, **options)
         self.broker = InlineBroker(
             queues=[Queue(name="keyed"), Queue(name="plain")],
             middleware=[TimeLimits(), self.ledger, Failures()],
@@ -33,6 +34,9 @@ class Starting:
 
         @dramatiq.actor(broker=self.broker, queue_name="keyed", idempotency_key="k:{one}")
         def keyed(one: str) -> None: ...
+
+        @dramatiq.actor(broker=self.broker, queue_name="keyed", idempotency_key="c:{one}", effect="external")
+        def calling(one: str) -> None: ...
 
         @dramatiq.actor(broker=self.broker, queue_name="plain")
         def plain() -> None: ...
@@ -80,6 +84,25 @@ def test_missing_tables_are_refused(store: Store, caplog: pytest.LogCaptureFixtu
     line = refusal(store, caplog)
     assert "job_ledger" in line
     assert line.endswith("run `jobsctl migrate`")
+
+
+def test_tables_of_the_version_before_are_refused(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """A database that has the ledger and no intents is refused with the command to run."""
+    with store.engine.begin() as connection:
+        connection.execute(text("DROP TABLE job_intents"))
+    line = refusal(store, caplog)
+    assert "job_intents" in line
+    assert line.endswith("run `jobsctl migrate`")
+
+
+def test_a_lease_longer_than_any_run_is_warned_of(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """A job whose worker died would wait for longer than it can have been running."""
+    Starting(store, lease=timedelta(minutes=2, seconds=25)).start()
+    assert "lease" not in caplog.text
+    Starting(store, lease=timedelta(minutes=2, seconds=26)).start()
+    assert "actor 'calling': expected the lease (JOBS_EFFECT_LEASE) to be at most" in caplog.text
+    with pytest.raises(ValueError, match="expected lease to be at least 1 s"):
+        Starting(store, lease=timedelta(milliseconds=999))
 
 
 def test_a_table_of_another_version_is_refused(store: Store, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,10 +9,11 @@ import pytest
 from dramatiq import Actor
 
 from jobs import send_email
+from jobs.mail import emails
 from jobs.mail.emails import message_id
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
 
-from ..mail_server import MailServer, serve_mail
+from ..mail_server import BREAK_OFF, MailServer, serve_mail
 from .application import Configure, redeclare
 from .keyed_jobs import KeyedJobs, keys
 from .mail_rows import write_mail
@@ -27,8 +28,9 @@ def server(configure: Configure) -> Iterator[MailServer]:
 
 
 @pytest.fixture
-def actor(sync_jobs: KeyedJobs) -> Actor[..., Any]:
+def actor(sync_jobs: KeyedJobs, monkeypatch: pytest.MonkeyPatch) -> Actor[..., Any]:
     """The actor on the test's database, with user u, template t and event e."""
+    monkeypatch.setattr(emails, "store", sync_jobs.store)
     write_mail(sync_jobs.store)
     return redeclare(sync_jobs, send_email)
 
@@ -45,17 +47,18 @@ def test_an_email_is_sent_once(sync_jobs: KeyedJobs, actor: Actor[..., Any], ser
     assert email["Date"].datetime.tzinfo is not None
     assert email["Auto-Submitted"] == "auto-generated"
     assert email.get_content() == "Hello Ada Lovelace, that makes 3 credits.\r\n"
-    assert email["Message-ID"] == message_id("u", "t", "e", domain="example.com")
+    assert email["Message-ID"] == message_id("email:u:t:e", domain="example.com")
     assert keys(sync_jobs.store) == ["email:u:t:e"]
 
 
 def test_a_repeated_email_has_the_same_message_id(
     sync_jobs: KeyedJobs, actor: Actor[..., Any], server: MailServer
 ) -> None:
-    """An email whose job dies after the server accepted it, and before the commit, comes again as itself."""
+    """An email that somebody sends anew, because the first is said to be lost, is known for a copy."""
     sync_jobs.run(actor, "u", "t", "e")
-    with sync_jobs.store.engine.begin() as connection:  # as the crash leaves it
+    with sync_jobs.store.engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM job_ledger")
+        connection.exec_driver_sql("DELETE FROM job_intents")
     sync_jobs.run(actor, "u", "t", "e")
     first, second = server.accepted
     assert first["Message-ID"] == second["Message-ID"]
@@ -72,6 +75,29 @@ def test_a_refused_email_may_be_sent_later(
     assert keys(sync_jobs.store) == []
     assert sync_jobs.run(actor, "u", "t", "e").outcome is COMPLETED
     assert len(server.accepted) == 1
+
+
+def test_an_email_whose_answer_is_missing_is_not_sent_again(
+    sync_jobs: KeyedJobs, actor: Actor[..., Any], server: MailServer
+) -> None:
+    """The text was handed over and the connection broke: it may be on its way, and nobody sends another."""
+    server.answers["DATA"] = [BREAK_OFF]
+    for _ in range(2):
+        outcome = sync_jobs.run(actor, "u", "t", "e").outcome
+        assert isinstance(outcome, Dead)
+        assert outcome.kind == "unknown_outcome"
+    assert (server.sessions, keys(sync_jobs.store)) == (1, [])
+
+
+def test_no_connection_is_held_while_the_server_is_talked_to(
+    sync_jobs: KeyedJobs, actor: Actor[..., Any], server: MailServer
+) -> None:
+    """Reading what to say and confirming that it was said are two short steps."""
+    held: list[int] = []
+    pool: Any = sync_jobs.store.engine.pool
+    server.meanwhile = lambda: held.append(pool.checkedout())
+    assert sync_jobs.run(actor, "u", "t", "e").outcome is COMPLETED
+    assert held == [0]
 
 
 @pytest.mark.parametrize(
@@ -96,9 +122,10 @@ def test_a_refused_email_may_be_sent_later(
     ],
 )
 def test_what_makes_no_proper_email_is_invalid(
-    sync_jobs: KeyedJobs, server: MailServer, rows: dict[str, str], why: str
+    sync_jobs: KeyedJobs, monkeypatch: pytest.MonkeyPatch, server: MailServer, rows: dict[str, str], why: str
 ) -> None:
     """A line break in a header, a bad address or a missing value is never retried, and nobody is called."""
+    monkeypatch.setattr(emails, "store", sync_jobs.store)
     write_mail(sync_jobs.store, **rows)
     outcome = sync_jobs.run(redeclare(sync_jobs, send_email), "u", "t", "e").outcome
     assert isinstance(outcome, Dead)

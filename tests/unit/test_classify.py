@@ -11,8 +11,10 @@ from middleware import (
     Invalid,
     KeyConflict,
     LedgerViolation,
+    NotDone,
     NotEnqueued,
     PayloadError,
+    UnknownOutcome,
     UnknownQueue,
 )
 from middleware.failures.classify import classify
@@ -31,6 +33,8 @@ def database_error(kind: type[sql.DBAPIError]) -> sql.DBAPIError:
         (BusinessReject("x"), Kind.REJECTED),
         (KeyConflict("x"), Kind.KEY_CONFLICT),
         (LedgerViolation("x"), Kind.UNEXPECTED),
+        (NotDone("x"), Kind.TRANSIENT),
+        (UnknownOutcome("x"), Kind.UNKNOWN_OUTCOME),
         (Retry("x"), Kind.TRANSIENT),
         (RateLimitExceeded("x"), Kind.TRANSIENT),
         (TimeLimitExceeded(), Kind.TIMEOUT),

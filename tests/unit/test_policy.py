@@ -7,7 +7,7 @@ import pytest
 from dramatiq.errors import Retry as RetryRequested
 from dramatiq.middleware import Shutdown, TimeLimitExceeded
 
-from middleware import BusinessReject, Invalid, Snooze
+from middleware import BusinessReject, Invalid, Snooze, UnknownOutcome
 from middleware.failures.kinds import Kind
 from middleware.failures.policy import RetryPolicy, decide
 from middleware.transport.outcome import RETURNED, Dead, Retry, Snoozed
@@ -28,6 +28,16 @@ def test_retries_are_counted(retries: int, again: bool) -> None:
         assert not outcome.exact
     else:
         assert outcome == Dead(Kind.UNEXPECTED, error)
+
+
+def test_an_unknown_outcome_is_retried_only_to_ask_again() -> None:
+    """Without anybody to ask it is dead at once; with somebody, it is when the retries are used up."""
+    assert decide(UnknownOutcome("x"), retries=0, policy=POLICY).name == "dead"
+    askable = UnknownOutcome("x", is_retried=True)
+    first, last = (decide(askable, retries=retries, policy=POLICY) for retries in (0, 2))
+    assert isinstance(first, Retry)
+    assert first.kind == Kind.UNKNOWN_OUTCOME
+    assert last == Dead(Kind.UNKNOWN_OUTCOME, askable)
 
 
 def test_zero_means_none_and_none_means_no_bound() -> None:

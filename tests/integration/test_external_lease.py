@@ -1,0 +1,290 @@
+"""An attempt is its worker's while its lease lives; who was overtaken can neither call nor overwrite."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from middleware import UnknownOutcome
+from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead, Snoozed
+
+from ..journal import Journal
+from ..waiting import wait_until
+from .external_jobs import Rival, attempts, external_actor
+from .keyed_jobs import Gate, KeyedJobs, enter, entries, keys, rows
+
+LEASE = timedelta(seconds=1)
+
+
+def lapse(jobs: KeyedJobs) -> None:
+    """Let every lease run out, as if its worker had been frozen."""
+    with jobs.store.writing() as connection:
+        connection.exec_driver_sql("UPDATE job_intents SET lease_until = began_at")
+
+
+def test_a_live_lease_puts_the_job_off(jobs: KeyedJobs) -> None:
+    """A delivery that meets another worker's attempt calls nobody and comes back after its lease."""
+    journal = Journal()
+    act = external_actor(jobs, journal.note)
+    Rival(jobs, timedelta(seconds=30))
+    outcome = jobs.run(act, "a").outcome
+    assert isinstance(outcome, Snoozed)
+    assert timedelta(seconds=20) < outcome.delay < timedelta(seconds=32)
+    assert journal.entries == []
+
+
+def test_a_lease_that_ran_out_leaves_an_unknown_outcome(jobs: KeyedJobs) -> None:
+    """An attempt without confirmation or lease may have called: the job is a dead letter, nobody called."""
+    journal = Journal()
+    act = external_actor(jobs, journal.note)
+    Rival(jobs).ask()
+    ended = jobs.run(act, "a")
+    assert isinstance(ended.outcome, Dead)
+    assert ended.outcome.kind == "unknown_outcome"
+    assert "no confirmation of attempt 1 by " in str(ended.error)
+    assert (journal.entries, attempts(jobs.store)) == ([], [(1, "unknown")])
+
+
+def test_an_attempt_that_did_not_come_to_ask_is_made_again(jobs: KeyedJobs) -> None:
+    """A worker that died before its actor asked for its key has called nobody."""
+    journal = Journal()
+    act = external_actor(jobs, journal.note)
+    Rival(jobs)
+    assert jobs.run(act, "a").outcome is COMPLETED
+    assert attempts(jobs.store) == [(1, "released"), (2, "confirmed")]
+
+
+def test_without_current_key_nobody_knows_whether_it_came_to_call(jobs: KeyedJobs) -> None:
+    """If the actor never asks for its key, an attempt that died is unknown, wherever it died."""
+    journal = Journal()
+
+    def act(one: str, two: str = "2") -> None:
+        journal.note(one)
+
+    async def act_async(one: str, two: str = "2") -> None:
+        journal.note(one)
+
+    function = act if jobs.kind == "def" else act_async
+    actor = jobs.declare(function, "act", idempotency_key="pay:{one}", effect="external")
+    Rival(jobs)
+    assert isinstance(jobs.run(actor, "a").error, UnknownOutcome)
+    assert journal.entries == []
+
+
+def test_the_lease_is_renewed_while_the_call_lasts(store: Any, kind: str) -> None:
+    """A call that takes longer than its lease stays its worker's: a second delivery is put off."""
+    jobs, gate = KeyedJobs(store, kind, lease=LEASE), Gate()
+    act = external_actor(jobs, lambda key: gate.pass_through())
+
+    def lease() -> Any:
+        return rows(store.engine, "SELECT lease_until FROM job_intents")[0]
+
+    message = jobs.send(act, "a")
+    gate.wait()
+    seen = [lease()]
+    for _ in range(4):
+        wait_until(lambda: lease() > seen[-1], what="the lease to be renewed")
+        seen.append(lease())
+    assert isinstance(jobs.run(act, "a").outcome, Snoozed)
+    gate.opened.set()
+    assert jobs.wait_for(message).outcome is COMPLETED
+    jobs.close()
+
+
+def test_who_lost_the_lease_does_not_call(jobs: KeyedJobs) -> None:
+    """current_key() checks the lease just before the call: a worker that was frozen before it stops there."""
+    gate, journal = Gate(), Journal()
+
+    def before(one: str) -> None:
+        if not gate.reached.is_set():
+            gate.pass_through()
+
+    act = external_actor(jobs, journal.note, before=before)
+    message = jobs.send(act, "a")
+    gate.wait()
+    lapse(jobs)
+    gate.opened.set()
+    assert isinstance(jobs.wait_for(message).outcome, Snoozed)
+    assert (journal.entries, attempts(jobs.store)) == ([], [(1, "released")])
+    assert jobs.wait_for(message, 2).outcome is COMPLETED  # it came back by itself
+    assert journal.entries == ["pay:a"]
+
+
+def test_who_was_overtaken_does_not_call(jobs: KeyedJobs) -> None:
+    """A worker that thaws after another one has called finds out before its own call."""
+    gate, journal = Gate(), Journal()
+
+    def before(one: str) -> None:
+        if not gate.reached.is_set():
+            gate.pass_through()
+
+    act = external_actor(jobs, journal.note, before=before)
+    first = jobs.send(act, "a")
+    gate.wait()
+    lapse(jobs)
+    assert jobs.run(act, "a").outcome is COMPLETED
+    gate.opened.set()
+    assert isinstance(jobs.wait_for(first).outcome, Snoozed)
+    assert jobs.wait_for(first, 2).outcome is DUPLICATE
+    assert journal.entries == ["pay:a"]
+
+
+def frozen_call(jobs: KeyedJobs, gate: Gate, journal: Journal, **options: Any) -> Any:
+    """Declare an actor whose first call has succeeded when the gate holds it."""
+
+    def call(key: str) -> None:
+        journal.note(key)
+        if len(journal.entries) == 1:
+            gate.pass_through()
+
+    return external_actor(jobs, call, write=enter, **options)
+
+
+def test_a_late_confirmation_counts_if_nobody_asked_meanwhile(jobs: KeyedJobs) -> None:
+    """A worker that was frozen after its call, and thaws before anybody noticed, confirms as usual."""
+    gate, journal = Gate(), Journal()
+    act = frozen_call(jobs, gate, journal)
+    message = jobs.send(act, "a")
+    gate.wait()
+    lapse(jobs)
+    gate.opened.set()
+    assert jobs.wait_for(message).outcome is COMPLETED
+    assert attempts(jobs.store) == [(1, "confirmed")]
+
+
+def test_a_late_confirmation_resolves_a_parked_job(jobs: KeyedJobs) -> None:
+    """Its job became a dead letter; then the worker thaws: its rows, its key and its confirmation stand."""
+    gate, journal = Gate(), Journal()
+    act = frozen_call(jobs, gate, journal)
+    message = jobs.send(act, "a")
+    gate.wait()
+    lapse(jobs)
+    assert isinstance(jobs.run(act, "a").error, UnknownOutcome)
+    gate.opened.set()
+    assert jobs.wait_for(message).outcome is COMPLETED
+    assert (entries(jobs.store), keys(jobs.store)) == (["a"], ["pay:a"])
+    assert attempts(jobs.store) == [(1, "confirmed")]
+    assert jobs.run(act, "a").outcome is DUPLICATE  # as a replay of the dead letter ends
+    assert journal.entries == ["pay:a"]
+
+
+def test_a_late_confirmation_does_not_overwrite_one_that_was_made(jobs: KeyedJobs) -> None:
+    """A newer attempt was confirmed meanwhile: its rows and result stay, the late one is only noted."""
+    gate, journal = Gate(), Journal()
+
+    def write(session: Session, one: str) -> None:
+        enter(session, f"{one} {len(journal.entries)}")
+
+    def call(key: str) -> None:
+        journal.note(key)
+        if len(journal.entries) == 1:
+            gate.pass_through()
+
+    act = external_actor(jobs, call, write=write, on_unknown="retry")
+    first = jobs.send(act, "a")
+    gate.wait()
+    lapse(jobs)
+    second = jobs.send(act, "a")
+    assert jobs.wait_for(second).outcome is COMPLETED
+    gate.opened.set()
+    assert jobs.wait_for(first).outcome is DUPLICATE
+    assert entries(jobs.store) == ["a 2"]
+    assert attempts(jobs.store) == [(1, "confirmed"), (2, "confirmed")]
+    assert rows(jobs.store.engine, "SELECT message_id FROM job_ledger") == [second.message_id]
+
+
+def test_a_late_confirmation_does_not_overtake_a_call_under_way(jobs: KeyedJobs) -> None:
+    """A newer attempt may be calling: the late one is noted, writes nothing; the newer one is confirmed."""
+    gates, journal = (Gate(), Gate()), Journal()
+
+    def write(session: Session, one: str) -> None:
+        enter(session, one)
+
+    def call(key: str) -> None:
+        journal.note(key)
+        gates[len(journal.entries) - 1].pass_through()
+
+    act = external_actor(jobs, call, write=write, on_unknown="retry")
+    first = jobs.send(act, "a")
+    gates[0].wait()
+    lapse(jobs)
+    second = jobs.send(act, "a")
+    gates[1].wait()
+    gates[0].opened.set()
+    assert jobs.wait_for(first).outcome is DUPLICATE
+    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
+    assert attempts(jobs.store) == [(1, "confirmed"), (2, "held")]
+    gates[1].opened.set()
+    assert jobs.wait_for(second).outcome is COMPLETED
+    assert (entries(jobs.store), keys(jobs.store)) == (["a"], ["pay:a"])
+    assert attempts(jobs.store) == [(1, "confirmed"), (2, "confirmed")]
+
+
+def test_a_late_confirmation_settles_a_newer_attempt_that_fails(jobs: KeyedJobs) -> None:
+    """The newer attempt ends unknown, but the earlier one is known to have taken effect: nobody is asked."""
+    gates, journal = (Gate(), Gate()), Journal()
+
+    def call(key: str) -> None:
+        journal.note(key)
+        number = len(journal.entries)
+        gates[number - 1].pass_through()
+        if number == 2:
+            raise TimeoutError("no answer")
+
+    act = external_actor(jobs, call, on_unknown="retry")
+    first = jobs.send(act, "a")
+    gates[0].wait()
+    lapse(jobs)
+    second = jobs.send(act, "a")
+    gates[1].wait()
+    gates[0].opened.set()
+    assert jobs.wait_for(first).outcome is DUPLICATE
+    gates[1].opened.set()
+    assert isinstance(jobs.wait_for(second).error, TimeoutError)
+    assert jobs.run(act, "a").outcome is DUPLICATE
+    assert (len(journal.entries), keys(jobs.store)) == (2, ["pay:a"])
+
+
+def test_a_newer_attempt_before_its_call_gives_way(jobs: KeyedJobs) -> None:
+    """A late confirmation that comes before the newer attempt asks for its key makes its call needless."""
+    gates, journal = (Gate(), Gate()), Journal()
+
+    def before(one: str) -> None:
+        journal.note("before")
+        if journal.entries.count("before") == 2:
+            gates[1].pass_through()
+
+    def call(key: str) -> None:
+        journal.note("called")
+        gates[0].pass_through()
+
+    act = external_actor(jobs, call, before=before, write=enter, on_unknown="retry")
+    first = jobs.send(act, "a")
+    gates[0].wait()
+    lapse(jobs)
+    second = jobs.send(act, "a")
+    gates[1].wait()
+    gates[0].opened.set()
+    assert jobs.wait_for(first).outcome is COMPLETED
+    gates[1].opened.set()
+    assert isinstance(jobs.wait_for(second).outcome, Snoozed)
+    assert jobs.wait_for(second, 2).outcome is DUPLICATE
+    assert journal.entries.count("called") == 1
+    assert (entries(jobs.store), attempts(jobs.store)) == (["a"], [(1, "confirmed"), (2, "released")])
+
+
+def test_many_deliveries_make_one_call(store: Any, kind: str) -> None:
+    """Twenty deliveries of one job at the same time: one calls, the others are put off, then duplicates."""
+    jobs, journal = KeyedJobs(store, kind, threads=8, lease=LEASE), Journal()
+    act = external_actor(jobs, journal.note)
+    messages = [jobs.send(act, "a") for _ in range(20)]
+
+    def outcomes() -> list[Any]:
+        return [ended[-1].outcome for each in messages if (ended := jobs.recorder.of(each))]
+
+    wait_until(lambda: sum(each in (COMPLETED, DUPLICATE) for each in outcomes()) == 20, what="all to end")
+    assert (outcomes().count(COMPLETED), outcomes().count(DUPLICATE)) == (1, 19)
+    assert journal.entries == ["pay:a"]
+    jobs.close()
