@@ -101,11 +101,11 @@ class Actors:
         if "actor" not in module.text and "dramatiq" not in module.text and "import" not in module.text:
             return
         decorators = set()
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 decorators.update(node.decorator_list)
                 yield from self._decorated(node, module)
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Call) and node not in decorators:
                 yield from self._called(node, module)
 

@@ -68,7 +68,7 @@ class Bindings:
         self._by_scope: dict[ast.AST, dict[str, list[Binding]]] = {}
         self.stars: list[str] = []
         self.definitions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = {}
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             self._bind_node(node)
 
     def of_module(self, name: str) -> list[Binding]:

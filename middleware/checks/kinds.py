@@ -78,3 +78,5 @@ SQL_CHANGE: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """SQL that changes rows."""
+SQL_END: Final = re.compile(r"\s*(?:COMMIT|ROLLBACK(?!\s+(?:\w+\s+)?TO\b)|END|ABORT)\b", re.IGNORECASE)
+"""SQL that ends a transaction."""

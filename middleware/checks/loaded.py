@@ -53,7 +53,7 @@ def _source_of(
     module = inspection.project.at(Path(code.co_filename)) if code is not None else None
     if code is None or module is None:
         return None, None
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             if first == code.co_firstlineno:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tokenize
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -26,6 +27,7 @@ class Module:
         tree: the same, parsed.
 
     Attributes:
+        nodes: all of the tree.
         is_asked: it is one of those that are to be checked, not only one that they import.
     """
 
@@ -36,17 +38,18 @@ class Module:
         self.tree = tree
         self.is_asked = False
         self._parents: dict[ast.AST, ast.AST] = {}
-        self._note_parents(tree)
+        self.nodes = list(ast.walk(tree))
+        self._note_parents(self.nodes)
 
-    def _note_parents(self, tree: ast.AST) -> None:
-        for node in ast.walk(tree):
+    def _note_parents(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
             for child in ast.iter_child_nodes(node):
                 if not isinstance(child, _SHARED):
                     self._parents[child] = node
 
     def adopt(self, tree: ast.expr, place: ast.AST) -> None:
         """Take an expression that was parsed apart as standing at a place, which its names are seen from."""
-        self._note_parents(tree)
+        self._note_parents(ast.walk(tree))
         for node in ast.walk(tree):
             ast.copy_location(node, place)
         self._parents[tree] = place

@@ -14,7 +14,7 @@ from typing import Final
 
 from .bindings import How
 from .module import Function, Module
-from .project import Place, Project, is_import
+from .project import NOT_FOLLOWED, Place, Project, is_import
 
 UNKNOWN: Final = "?"
 NONE: Final = "None"
@@ -33,6 +33,7 @@ class Origins:
         self.project = project
         self._known: dict[ast.AST, frozenset[str]] = {}
         self._asked: set[ast.AST] = set()
+        self._results: dict[Function, ast.expr | None] = {}
         self.given: dict[ast.arg, frozenset[str]] = {}
         """Parameter → where the arguments come from, as far as it was found out."""
 
@@ -137,7 +138,7 @@ class Origins:
     def of_dotted(self, dotted: str, module: Module) -> frozenset[str]:
         """Return what an absolute dotted name stands for, followed through the project's own modules."""
         head, _, rest = dotted.partition("(")
-        if rest or self.project.module(dotted, module) is not None:
+        if rest or head.partition(".")[0] in NOT_FOLLOWED or self.project.module(dotted, module) is not None:
             return frozenset({dotted})
         parts = head.split(".")
         for cut in range(len(parts) - 1, 0, -1):
@@ -189,7 +190,14 @@ class Origins:
 
     def result_of(self, function: Function, module: Module) -> ast.expr | None:
         """Return the expression that a function returns, or a context manager yields, if there is one."""
-        own = [each for each in ast.walk(function) if module.function_around(each) is function]
+        if function not in self._results:
+            self._results[function] = self._result_of(function, module)
+        return self._results[function]
+
+    def _result_of(self, function: Function, module: Module) -> ast.expr | None:
+        kinds = (ast.Yield, ast.YieldFrom, ast.Return)
+        ends = [each for each in ast.walk(function) if isinstance(each, kinds)]
+        own = [each for each in ends if module.function_around(each) is function]
         yields = [each for each in own if isinstance(each, ast.Yield | ast.YieldFrom)]
         returns = [each for each in own if isinstance(each, ast.Return) and each.value is not None]
         if yields:

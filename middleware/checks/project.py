@@ -12,7 +12,7 @@ from .finding import Finding
 from .module import Function, Module, read_module
 
 _SKIPPED: Final = {"__pycache__", "node_modules", "site-packages"}
-_NOT_FOLLOWED: Final = {"middleware"}
+NOT_FOLLOWED: Final = {"middleware"}
 """Packages whose names are known, so that nobody has to read them."""
 _DEEP: Final = 8
 
@@ -127,7 +127,7 @@ class Project:
         """Return the module of that import name, read if its file is beside the importer or above it."""
         if name in self._by_name:
             return self._by_name[name]
-        if name.partition(".")[0] in _NOT_FOLLOWED:
+        if name.partition(".")[0] in NOT_FOLLOWED:
             return None
         relative = Path(*name.split("."))
         for folder in _roots(importer.path):

@@ -41,7 +41,7 @@ def sends(inspection: Inspection) -> Iterator[Send]:
     for module in inspection.project.modules:
         if "send" not in module.text and "message" not in module.text:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Call):
                 send = read_send(inspection, node, module)
                 if send is not None:

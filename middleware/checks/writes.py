@@ -21,7 +21,7 @@ from .kinds import (
 )
 from .module import Function, Module
 
-_EXECUTE: Final = {
+EXECUTE: Final = {
     *("execute", "executemany", "exec", "exec_driver_sql", "scalar", "scalars", "stream", "stream_scalars"),
     *("execute_many", "executescript", "fetch", "fetchrow", "fetchval"),
 }
@@ -101,7 +101,7 @@ def _written_by(inspection: Inspection, call: ast.Call, module: Module) -> str:
     if not isinstance(call.func, ast.Attribute):
         return ""
     name, receiver = call.func.attr, call.func.value
-    if name in _EXECUTE and call.args and _changes(inspection, call.args[0], module):
+    if name in EXECUTE and call.args and _changes(inspection, call.args[0], module):
         return f"{name}() of a statement that changes rows"
     if name in _UNIT_OF_WORK and origins.are(SESSION, receiver, module):
         return f"{name}() of a session"
@@ -115,17 +115,21 @@ def _written_by(inspection: Inspection, call: ast.Call, module: Module) -> str:
 
 
 def _changes(inspection: Inspection, statement: ast.expr, module: Module) -> bool:
-    if inspection.origins.are(CHANGE, statement, module):
-        return True
+    return inspection.origins.are(CHANGE, statement, module) or bool(
+        SQL_CHANGE.match(sql_of(inspection, statement, module))
+    )
+
+
+def sql_of(inspection: Inspection, statement: ast.expr, module: Module) -> str:
+    """Return the SQL of a text or of `text("…")`, also through variables; empty if it is neither."""
     source, home = inspection.constants.source(statement, module)
     while isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
         if inspection.origins.are(TEXT, source.func, home):
             break
-        source, home = source.func.value, home  # `text("…").bindparams(…)`
-        source, home = inspection.constants.source(source, home)
+        source, home = inspection.constants.source(source.func.value, home)  # `text("…").bindparams(…)`
     if isinstance(source, ast.Call) and inspection.origins.are(TEXT, source.func, home) and source.args:
         source = source.args[0]
-    return isinstance(source, ast.expr) and SQL_CHANGE.match(_text(inspection, source, home)) is not None
+    return _text(inspection, source, home) if isinstance(source, ast.expr) else ""
 
 
 def _text(inspection: Inspection, expression: ast.expr, module: Module) -> str:

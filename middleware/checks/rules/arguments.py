@@ -34,6 +34,8 @@ _NEW_TYPE: Final = re.compile(r"typing(_extensions)?\.NewType")
 _LITERAL: Final = re.compile(r"typing(_extensions)?\.Literal")
 _ANNOTATED: Final = re.compile(r"typing(_extensions)?\.Annotated")
 _CALLABLE: Final = re.compile(r"(typing|collections\.abc)\.Callable|builtins\.type|typing\.Type")
+_FOLLOWING: Final = ("on_success", "on_failure", "on_retry_exhausted")
+_CALLBACK: Final = re.compile(r"_?message(_data|_dict)?|message_data")
 _DEEP: Final = 12
 
 
@@ -41,7 +43,7 @@ def check_arguments(inspection: Inspection) -> Iterator[Finding]:
     """Yield parameters that are annotated as data and are not among the actor's snapshots."""
     for actor in inspection.actors:
         snapshots = actor.option("snapshots")
-        if snapshots is UNKNOWN or isinstance(snapshots, str):
+        if snapshots is UNKNOWN or isinstance(snapshots, str) or _follows(actor, inspection):
             continue
         for parameter in _annotated(actor):
             if parameter.arg in (snapshots or ()):
@@ -58,6 +60,23 @@ def check_arguments(inspection: Inspection) -> Iterator[Finding]:
                     f"pass an id and read the data in the actor; if the copy is meant, send plain JSON and "
                     f'declare snapshots=("{parameter.arg}",)',
                 )
+
+
+def _follows(actor: Actor, inspection: Inspection) -> bool:
+    """Whether Dramatiq itself sends an actor what it gets: the message of a job, a result, an exception."""
+    if _CALLBACK.fullmatch(actor.parameter_names[0]) if actor.parameter_names else False:
+        return True
+    for module in inspection.project.modules:
+        if "on_" not in module.text:
+            continue
+        for node in module.nodes:
+            if isinstance(node, ast.keyword) and node.arg in _FOLLOWING:
+                if inspection.constants.value(node.value, module) == actor.name:
+                    return True
+                named = node.value.value if isinstance(node.value, ast.Attribute) else node.value
+                if inspection.actor(named, module) is actor or inspection.actor(node.value, module) is actor:
+                    return True
+    return False
 
 
 def _annotated(actor: Actor) -> list[ast.arg]:

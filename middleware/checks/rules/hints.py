@@ -17,7 +17,7 @@ from ..sends import Send, read_send, sends
 from ..writes import writes_in
 
 _IDENTIFIES: Final = re.compile(
-    r"(?:.+_)?(?:id|uuid|guid|key|slug|sku|version|revision)|tenant|account|user", re.I
+    r"(?:.+_)?(?:id|uuid|guid|key|slug|sku|version|revision)|tenant|tenant_name", re.I
 )
 _MANY_IDS: Final = re.compile(r"(?:.+_)?(?:ids|uuids|guids|keys|slugs)", re.I)
 _LISTS: Final = re.compile(
@@ -112,7 +112,7 @@ def check_results(inspection: Inspection) -> Iterator[Finding]:
     for module in inspection.project.modules:
         if "get_result" not in module.text:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)

@@ -14,7 +14,7 @@ from ..inspection import Inspection, about
 
 def check_templates(inspection: Inspection) -> Iterator[Finding]:
     """Yield keys that do not fit the signature, and keys that two actors share."""
-    first: dict[tuple[str, ...], Actor] = {}
+    first: dict[object, Actor] = {}
     for actor in inspection.actors:
         text = actor.option("idempotency_key")
         if text is None or text is UNKNOWN:
@@ -25,7 +25,7 @@ def check_templates(inspection: Inspection) -> Iterator[Finding]:
             why, _, fix = str(error).rpartition("; ")
             yield about(actor, "JOB101", why, fix, "idempotency_key")
             continue
-        other = first.setdefault(template.shape, actor)
+        other = first.setdefault((_application(actor), template.shape), actor)
         if other.name != actor.name:
             yield about(
                 actor,
@@ -35,6 +35,15 @@ def check_templates(inspection: Inspection) -> Iterator[Finding]:
                 "begin each idempotency_key with a word of its own",
                 "idempotency_key",
             )
+
+
+def _application(actor: Actor) -> object:
+    """Return what tells apart actors that never meet on one broker, as far as that can be seen."""
+    around = actor.module.function_around(actor.place)
+    if around is not None and actor.loaded is None:
+        return around  # such as a test's own
+    top, _, inner = actor.module.name.partition(".")
+    return top if inner or actor.module.path.name == "__init__.py" else actor.module.path.parent
 
 
 def check_reasons(inspection: Inspection) -> Iterator[Finding]:

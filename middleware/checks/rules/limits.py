@@ -84,7 +84,7 @@ def _declared(inspection: Inspection) -> Iterator[tuple[ast.Call, Module]]:
     for module in inspection.project.modules:
         if "Queue" not in module.text:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Call) and inspection.origins.are(QUEUE, node.func, module):
                 yield node, module
 

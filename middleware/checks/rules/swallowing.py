@@ -1,8 +1,9 @@
 """JOB106: does an actor catch everything and raise nothing? Its job counts as completed then.
 
-An error is what certainly ends there: `except:` and `except BaseException`, which take the interrupts of time
-limits and shutdowns too, and `except Exception` whose handler does nothing but log, pass or return. Who hands
-the exception on, or goes on with something else, may know what he does.
+An error is what certainly ends there: `except:` and `except BaseException`, which take the interrupts of
+time limits and shutdowns too, and `except Exception` around all that the actor does, or around its session, whose
+handler does nothing but log, pass or return. Who hands the exception on, goes on with something else, or tries
+something beside the job's own work, may know what he does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..actors import Actor
 from ..finding import Finding
 from ..inspection import Inspection, body_of, finding
 from ..module import Module
+from ..work import holds_all_work, touches_session
 
 _EVERYTHING: Final = re.compile(r"builtins\.(BaseException|Exception)")
 _BASE: Final = re.compile(r"builtins\.BaseException")
@@ -45,18 +47,38 @@ def check_swallowing(inspection: Inspection) -> Iterator[Finding]:
                 what = _Handler(inspection, actor, node).swallows()
                 if what:
                     yield _finding(actor, node, what, node.type.end_lineno if node.type else node.lineno)
-            elif isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
-                call = node.context_expr
-                is_suppress = inspection.origins.are(_SUPPRESS, call.func, actor.home)
-                if is_suppress and any(
-                    inspection.origins.are(_EVERYTHING, each, actor.home) for each in call.args
-                ):
-                    yield _finding(actor, call, "`suppress`", call.end_lineno)
+            elif isinstance(node, ast.With):
+                yield from _suppressed(inspection, actor, node)
+
+
+def _suppressed(inspection: Inspection, actor: Actor, block: ast.With) -> Iterator[Finding]:
+    """`with suppress(Exception):` is a handler that does nothing."""
+    for item in block.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not inspection.origins.are(_SUPPRESS, call.func, actor.home):
+            continue
+        takes_all = any(inspection.origins.are(_EVERYTHING, each, actor.home) for each in call.args)
+        if takes_all and _is_the_jobs(inspection, actor, block):
+            yield _finding(actor, call, "`suppress`", call.end_lineno)
 
 
 def _finding(actor: Actor, node: ast.AST, what: str, last_line: int | None) -> Finding:
     why = f"actor {actor.name!r}: {what} ends every exception, and the job counts as completed"
     return finding("JOB106", node, actor.home, why, _FIX, last_line or 0)
+
+
+def _is_the_jobs(inspection: Inspection, actor: Actor, block: ast.Try | ast.TryStar | ast.With) -> bool:
+    """Whether what fails in a block is the job's own work, and not something beside it."""
+    return touches_session(inspection, block.body, actor.home) or holds_all_work(
+        block, actor.function, actor.home, lambda call: _says(inspection, call, actor.home)
+    )
+
+
+def _says(inspection: Inspection, call: ast.Call, module: Module) -> bool:
+    """Whether a call only tells somebody."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _TELLING:
+        return True
+    return inspection.origins.are(_SAYING, call.func, module)
 
 
 class _Handler:
@@ -74,9 +96,12 @@ class _Handler:
         what, takes_interrupts = self._takes()
         if not what or self._raises() or self._hands_on():
             return ""
-        if takes_interrupts or all(self._does_nothing(each) for each in self._handler.body):
+        around = self._module.parent(self._handler)
+        if takes_interrupts or not isinstance(around, ast.Try | ast.TryStar):
             return what
-        return ""
+        does_nothing = all(self._does_nothing(each) for each in self._handler.body)
+        is_the_jobs = does_nothing and _is_the_jobs(self._inspection, self._actor, around)
+        return what if is_the_jobs else ""
 
     def _takes(self) -> tuple[str, bool]:
         """Return how it is written if it takes everything, and whether interrupts are among that."""
@@ -145,12 +170,10 @@ class _Handler:
         return False
 
     def _is_told(self, node: ast.AST) -> bool:
-        return any(isinstance(each, ast.Call) and self._says(each) for each in self._module.around(node))
-
-    def _says(self, call: ast.Call) -> bool:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _TELLING:
-            return True
-        return self._inspection.origins.are(_SAYING, call.func, self._module)
+        return any(
+            isinstance(each, ast.Call) and _says(self._inspection, each, self._module)
+            for each in self._module.around(node)
+        )
 
     def _does_nothing(self, statement: ast.stmt) -> bool:
         """Whether a statement only passes, tells, or leaves."""
@@ -163,6 +186,6 @@ class _Handler:
                 return True
             case ast.Expr(value=ast.Await(value=ast.Call() as call) | (ast.Call() as call)):
                 is_cleaning = isinstance(call.func, ast.Attribute) and call.func.attr in _CLEANING
-                return self._says(call) or is_cleaning
+                return _says(self._inspection, call, self._module) or is_cleaning
             case _:
                 return False

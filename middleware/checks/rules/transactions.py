@@ -9,11 +9,13 @@ from typing import Final
 from ..constants import UNKNOWN
 from ..finding import Finding
 from ..inspection import Inspection, finding
-from ..kinds import GIVEN, GIVEN_SESSION
+from ..kinds import GIVEN, GIVEN_SESSION, SQL_END
 from ..module import Function, Module
 from ..origins import NONE
+from ..writes import EXECUTE, sql_of
 
 _REFUSED: Final = {"commit", "rollback", "close", "reset", "invalidate", "prepare", "begin"}
+_SOURCES: Final = ("current_session", "current_async_session", "effect", "import *", "middleware")
 _PLAIN: Final = {"commit", "rollback"}
 _FIX: Final = (
     "remove it: return and the kit commits, raise and it rolls back; to undo a part, use "
@@ -23,9 +25,11 @@ _FIX: Final = (
 
 def check_transactions(inspection: Inspection) -> Iterator[Finding]:
     """Yield calls that would end a ledger transaction, in actors and in functions that get its session."""
+    if not any(name in module.text for module in inspection.project.modules for name in _SOURCES):
+        return
     given = _follow_parameters(inspection)
     for module in inspection.project.modules:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if not isinstance(node, ast.Call):
                 continue
             call = _refused(inspection, node, module)
@@ -55,9 +59,11 @@ def _refused(inspection: Inspection, call: ast.Call, module: Module) -> str:
     names = set()
     for origin in inspection.origins.of(call.func, module) - {NONE}:
         receiver, _, name = origin.rpartition(".")
-        is_refused = (name in _PLAIN and GIVEN.fullmatch(receiver)) or (
+        is_refused = bool(name in _PLAIN and GIVEN.fullmatch(receiver)) or bool(
             name in _REFUSED and GIVEN_SESSION.fullmatch(receiver)
         )
+        if name in EXECUTE and call.args and GIVEN.fullmatch(receiver):
+            is_refused = bool(SQL_END.match(sql_of(inspection, call.args[0], module)))
         if not is_refused or (name == "begin" and _is_savepoint(inspection, call, module)):
             return ""
         names.add(name)
@@ -77,7 +83,7 @@ def _follow_parameters(inspection: Inspection) -> dict[str, list[ast.arg]]:
     calls = [
         (node, module)
         for module in inspection.project.modules
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and (node.args or node.keywords)
     ]
     found: dict[str, list[ast.arg]] = {}
