@@ -7,6 +7,7 @@ worker threads have stopped.
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 from datetime import timedelta
@@ -44,7 +45,9 @@ class Shutdown(Middleware):
         handler = signal.getsignal(signal.SIGTERM)
         # Dramatiq's handler; a process of somebody else's, such as one with the inline broker, keeps its own.
         if callable(handler) and getattr(handler, "__module__", "") == "dramatiq.cli":
-            self._signals = FirstSignal(handler)
+            # Until here it heard signals itself. Source: Dramatiq's `worker_process`, 2.2.1.
+            runs = inspect.getclosurevars(handler).nonlocals.get("running", True)
+            self._signals = FirstSignal(handler, was_heard=not runs)
             for number in _STOPPING:
                 signal.signal(number, self._signals)
 

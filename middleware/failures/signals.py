@@ -18,17 +18,20 @@ class FirstSignal:
 
     Parameters:
         handler: what hears the signals that are meant.
+        was_heard: whether the first signal has come already. Defaults to False.
         clock: in seconds. Defaults to the monotonic one.
     """
 
     def __init__(
         self,
         handler: Callable[[int, FrameType | None], object],
+        *,
+        was_heard: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
         self._clock = clock
-        self._first: float | None = None
+        self._first = clock() if was_heard else None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Pass a signal on, unless it is an echo."""

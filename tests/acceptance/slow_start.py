@@ -1,4 +1,4 @@
-"""A module of actors whose import takes until a gate opens: loaded by workers, after the application."""
+"""A module of actors whose import takes until a gate opens: loaded before or after the application."""
 
 from __future__ import annotations
 
@@ -10,3 +10,5 @@ from .seen import Gates, Seen
 _folder = Path(os.environ["PROBE_FOLDER"])
 Seen(_folder).note("began", "import", 0)
 Gates(_folder).wait("import")
+
+import jobs  # noqa: E402, F401  # sets the broker, if this is loaded before the application

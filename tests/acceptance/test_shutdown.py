@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from typing import Final
 
+import pytest
 from dramatiq import Message
 
 from middleware.failures.signals import ECHO_SECONDS
@@ -11,6 +13,8 @@ from middleware.failures.signals import ECHO_SECONDS
 from ..waiting import stays, wait_until
 from .books import RecordUsages
 from .deployment import Deployment, probe, probes
+
+SLOW_START: Final = "tests.acceptance.slow_start"
 
 
 def test_sigterm_returns_prefetched_jobs_at_once_and_lets_the_running_one_finish(
@@ -105,9 +109,12 @@ def test_a_signal_to_the_whole_group_is_one_signal(deployment: Deployment) -> No
     assert deployment.waiting() == {}
 
 
-def test_a_signal_to_the_whole_group_during_the_start_is_one_signal(deployment: Deployment) -> None:
-    """A worker that is told to stop while it imports its actors ends as orderly as one that is told later."""
-    worker = deployment.start(modules=["jobs", "tests.acceptance.slow_start"])
+@pytest.mark.parametrize("modules", [["jobs", SLOW_START], [SLOW_START, "jobs"]], ids=["actors", "broker"])
+def test_a_signal_to_the_whole_group_during_the_start_is_one_signal(
+    deployment: Deployment, modules: list[str]
+) -> None:
+    """A worker that is told to stop while it imports broker or actors ends as orderly as one told later."""
+    worker = deployment.start(modules=modules)
     wait_until(lambda: deployment.seen.count("began", "import"), what="the import to begin")
     worker.signal_group(signal.SIGTERM)
     stays(lambda: worker.exit_code is None, what="the worker to go on starting", seconds=ECHO_SECONDS)

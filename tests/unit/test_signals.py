@@ -12,10 +12,12 @@ from middleware.failures.signals import ECHO_SECONDS, FirstSignal
 class Heard:
     """A handler, what it has heard, and the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, was_heard: bool = False) -> None:
         self.numbers: list[int] = []
         self.now = 1000.0
-        self.signals = FirstSignal(lambda number, _frame: self.numbers.append(number), lambda: self.now)
+        self.signals = FirstSignal(
+            lambda number, _frame: self.numbers.append(number), was_heard=was_heard, clock=lambda: self.now
+        )
 
     def send(self, number: int, after: float = 0.0) -> None:
         """Let some time pass, then send a signal."""
@@ -53,6 +55,15 @@ def test_the_masters_echo_may_come_late(heard: Heard) -> None:
     assert heard.numbers == [signal.SIGTERM]
     heard.send(signal.SIGTERM, after=ECHO_SECONDS)
     assert heard.numbers == [signal.SIGTERM] * 2
+
+
+def test_the_first_signal_may_have_come_before() -> None:
+    """What follows a signal that somebody else heard is its echo, or a second one."""
+    heard = Heard(was_heard=True)
+    heard.send(signal.SIGTERM)
+    assert heard.numbers == []
+    heard.send(signal.SIGTERM, after=ECHO_SECONDS)
+    assert heard.numbers == [signal.SIGTERM]
 
 
 def test_without_a_signal_there_is_no_echo(heard: Heard) -> None:
