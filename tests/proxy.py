@@ -32,6 +32,8 @@ class Proxy:
         """Set: what the server sends waits here."""
         self.refuses = threading.Event()
         """Set: new connections are closed at once."""
+        self.largest_answer = _CHUNK
+        """What the server sends is passed on in pieces of so many bytes at most."""
         self.accepted = 0
         """How many connections were passed on."""
         self.refused = 0
@@ -91,7 +93,7 @@ class Proxy:
                 for source in select.select(open_ways, [], [], _POLL_SECONDS)[0]:
                     if self._is_held(source is client):
                         continue
-                    data = source.recv(_CHUNK)
+                    data = source.recv(_CHUNK if source is client else self.largest_answer)
                     if not data:
                         return
                     self.pieces += source is client

@@ -8,15 +8,14 @@ the connection pumps it, and leave in one piece, at once.
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import ssl
 from typing import Any
 
-import pika
+from .reading import ReadingConnection
 
 
-class BundlingConnection(pika.SelectConnection):
+class BundlingConnection(ReadingConnection):
     """A connection that writes when `flush` is called."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -51,14 +50,14 @@ class BundlingConnection(pika.SelectConnection):
             super()._adapter_emit_data(data[sent:])
 
     @property
-    def has_news(self) -> bool:
-        """Whether the broker has said something, or gone, that nobody has read yet."""
-        found = _socket(self._transport)
-        if found is None:
-            return True
-        poll = select.poll()  # not `select`, which knows no descriptor above 1023
-        poll.register(found, select.POLLIN)
-        return bool(poll.poll(0))
+    def writes_at_once(self) -> bool:
+        """Whether `flush` gives it to the socket itself, as far as that takes it: it is not encrypted."""
+        return self._transport is not None and _plain_socket(self._transport) is not None
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether something waits for the socket to take data again."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
 
 def _socket(transport: Any) -> socket.socket | None:

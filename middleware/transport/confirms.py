@@ -15,12 +15,12 @@ import pika.exceptions
 from pika.channel import Channel
 
 from . import topology
+from .frames import beginning, content, properties_of
 from .publication import DEAD, DELAYED, Publication, Result, Ticket
 from .versions import TOO_LARGE
 from .wire import ChannelClosed, Wire, WireError, closed_channel
 
 _NO_EXCHANGE = re.compile(r"no exchange '([^']+)'")
-_PERSISTENT: Final = 2
 _ONE_FRAME: Final = 4096 - 8
 """Bytes of a body that fit into one frame, however small the frames are that client and broker agree on."""
 
@@ -65,15 +65,14 @@ class ConfirmChannel:
         self._channel.add_on_close_callback(self._closed)
         self._channel.add_on_return_callback(self._returned)
         wire.call(lambda done: self._channel.confirm_delivery(self._answered, done), self._channel)
+        wire.on_confirms(self._channel.channel_number, self._confirmed)
 
     def publish(self, ticket: Ticket) -> None:
         """Write a ticket's publication; its answer comes later."""
-        publication = ticket.publication
         # All frames of a message are written or, if one cannot be encoded, none: only a written message has a
         # number. Its confirm cannot come before the next pump.
-        properties = properties_of(publication, self._next_tag)
         try:
-            self._write(route_of(publication), properties, publication.body)
+            self._write(ticket.publication)
         except Exception as error:
             if not self._channel.is_open:  # nothing was written
                 raise WireError(f"not written: {error!r}") from error
@@ -82,20 +81,19 @@ class ConfirmChannel:
         self.in_flight[self._next_tag] = ticket
         self._next_tag += 1
 
-    def _write(self, route: topology.Route, properties: pika.BasicProperties, body: bytes) -> None:
+    def _write(self, publication: Publication) -> None:
         """Write a message; a small one to a queue past pika's channel, which costs as much as encoding it."""
-        if route.exchange or not 0 < len(body) <= _ONE_FRAME or not self._channel.is_open:
-            self._channel.basic_publish(*route, body, properties, mandatory=True)
+        route, number = route_of(publication), self._next_tag
+        is_small = 0 < len(publication.body) <= _ONE_FRAME and not route.exchange
+        if not is_small or not self._channel.is_open:
+            properties = properties_of(publication, number)
+            self._channel.basic_publish(*route, publication.body, properties, mandatory=True)
             return
-        number = self._channel.channel_number
+        channel = self._channel.channel_number
         begin = self._beginnings.get(route)
         if begin is None:
-            publish = pika.spec.Basic.Publish(
-                exchange=route.exchange, routing_key=route.routing_key, mandatory=True
-            )
-            begin = self._beginnings[route] = pika.frame.Method(number, publish).marshal()
-        header = pika.frame.Header(number, len(body), properties).marshal()
-        self._wire.write(begin + header + pika.frame.Body(number, body).marshal())
+            begin = self._beginnings[route] = beginning(channel, *route)
+        self._wire.write(begin + content(channel, publication, number))
 
     def _returned(self, _channel: Channel, method: Any, properties: Any, _body: bytes) -> None:
         """Note that nobody wanted it; the broker sends this before the confirm of the same message."""
@@ -109,7 +107,13 @@ class ConfirmChannel:
     def _answered(self, frame: Any) -> None:
         method = frame.method
         tag, acked = method.delivery_tag, isinstance(method, pika.spec.Basic.Ack)
-        if method.multiple:
+        self._ended(tag, method.multiple, acked=acked)
+
+    def _confirmed(self, tag: int, is_multiple: bool) -> None:
+        self._ended(tag, is_multiple, acked=True)
+
+    def _ended(self, tag: int, is_multiple: bool, *, acked: bool) -> None:
+        if is_multiple:
             while self._oldest <= tag:
                 self._end(self._oldest, acked)
                 self._oldest += 1
@@ -144,6 +148,7 @@ class ConfirmChannel:
     def _closed(self, _channel: Channel, reason: BaseException) -> None:
         closed = closed_channel(reason)
         self.is_open = self.is_refusing = False
+        self._wire.on_confirms(self._channel.channel_number, None)
         if closed.code == 0:
             self.lose(closed.text)
         else:
@@ -188,21 +193,3 @@ def size_limit(closed: ChannelClosed) -> int | None:
     """Return the largest message the broker takes, if that is what it closed the channel for."""
     match = TOO_LARGE.search(closed.text)
     return int(match[2]) if match else None
-
-
-def properties_of(publication: Publication, number: int) -> pika.BasicProperties:
-    """Return the AMQP properties: for people who look with RabbitMQ's own tools.
-
-    Parameters:
-        publication: to be written.
-        number: of the publish on its channel; an unroutable message comes back with it.
-    """
-    return pika.BasicProperties(
-        correlation_id=str(number),
-        content_type="application/json",
-        delivery_mode=_PERSISTENT,
-        message_id=publication.message_id,
-        type=publication.actor or None,
-        timestamp=publication.timestamp or None,
-        headers=publication.headers or None,
-    )

@@ -141,7 +141,8 @@ class EnqueueingBroker(dramatiq.Broker):
                 self._check(message)
                 yield step
             for step, message in enumerate(messages, start=1):
-                self.emit_before("enqueue", message, delay_ms)
+                if self._hooks.named("before_enqueue"):
+                    self.emit_before("enqueue", message, delay_ms)
                 publications.append(self._outgoing.publication(message, delay_ms))
                 yield step
         except NotEnqueued as error:
@@ -156,8 +157,9 @@ class EnqueueingBroker(dramatiq.Broker):
             raise
 
     def _sent(self, messages: list[Message[Any]], delay_ms: int | None) -> None:
-        for message in messages:
-            self.emit_after("enqueue", message, delay_ms)
+        if self._hooks.named("after_enqueue"):
+            for message in messages:
+                self.emit_after("enqueue", message, delay_ms)
 
     def _follow(self, following: list[Any], message: Message[Any], delay_ms: int | None) -> None:
         """Collect what follows a job; what cannot be published raises now, while it can fail the job."""

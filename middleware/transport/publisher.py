@@ -2,9 +2,9 @@
 
 One connection per process, driven by one thread at a time. A sender that finds it free takes the turn and
 drives it until its own confirm is there, so that no other thread has to be woken for a job, and to wake it
-again. All others hand in tickets and wait for whoever has the turn; the publisher's own thread takes it
-whenever something is left to do. Nothing is published twice: a ticket is written at most once, unless the
-broker said that no queue took it.
+again. The publisher's own thread takes the turn whenever something is left to do, and lends it while it waits
+for the broker: senders write, and it reads the answers. All others hand in tickets. Nothing is published
+twice: a ticket is written at most once, unless the broker said that no queue took it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ import pika
 
 from ..logs import get_logger
 from .delivery import current_delivery
+from .events import Seen
 from .publication import Result, Ticket
 from .publishing import CLOSED, Publishing
 from .sending import Countdown
 from .topology import Topology
-from .wire import WireError
+from .wire import Wire, WireError
 
 log = get_logger(__name__)
 
@@ -59,6 +60,10 @@ class Publisher:
         self._stop = threading.Event()
         self._publishing = Publishing(self._parameters, self._topologies, self._name, self._stop)
         self._turn = threading.RLock()
+        self._is_driven = False
+        """Somebody has the turn; only a hint, which spares the others an attempt to take it."""
+        self._is_served = False
+        """The publisher's thread reads the answers; it has the turn, except while it waits for one."""
         self._senders: set[int] = set()
         """Threads in the middle of a send: one of a signal's handler would wait for what they hold."""
         # No Event: a signal that raises in the middle of its `set()` would leave it locked for ever.
@@ -112,7 +117,7 @@ class Publisher:
         if me in self._senders:
             _refuse_nested(tickets)
             return True
-        if current_delivery() is not None:
+        if self._is_driven or current_delivery() is not None:
             return False
         try:
             self._senders.add(me)
@@ -136,15 +141,22 @@ class Publisher:
         publishing = self._publishing
         has_begun = False
         try:
-            publishing.look()
-            if not (publishing.is_writable and publishing.is_prepared_for(tickets)) or self._stop.is_set():
+            self._is_driven = True
+            is_served = self._is_served
+            if not is_served:
+                publishing.look()
+            if not self._can_begin(tickets) or (is_served and not publishing.can_write):
                 return False
             has_begun = True
             publishing.add(tickets)
+            if is_served:  # the publisher's thread waits for the answers, this sender's too
+                if not publishing.write():
+                    self._call()
+                return True
             while countdown.left and publishing.wire is not None and not self._stop.is_set():
                 seconds = countdown.seconds_left(patience)
                 # What takes long is left to the publisher's thread, and it must not wait for this sender.
-                if not seconds or publishing.needs_opening:
+                if not seconds or publishing.needs_opening():
                     break
                 publishing.round(seconds, may_open=False)
         except BaseException as error:
@@ -152,9 +164,15 @@ class Publisher:
             if not isinstance(error, Exception):
                 raise  # a signal's, in the middle of whatever it was
         finally:
-            if publishing.has_work:
+            self._is_driven = False
+            if publishing.has_work and not self._is_served:
                 self._call()
         return has_begun
+
+    def _can_begin(self, tickets: Sequence[Ticket]) -> bool:
+        """Whether nothing but the writing of tickets is to be done."""
+        publishing = self._publishing
+        return publishing.is_writable and publishing.is_prepared_for(tickets) and not self._stop.is_set()
 
     def _give_up(self, error: BaseException) -> None:
         """Give up the connection; it is not known what of it still works."""
@@ -202,7 +220,9 @@ class Publisher:
                 with suppress(Empty):
                     self._called.get(timeout=min(_LOOK_SECONDS, publishing.seconds_until_call))
             with self._turn:
+                self._is_driven = self._is_served = True
                 self._serve()
+                self._is_driven = self._is_served = False
         with self._turn:
             publishing.lose(CLOSED)
             publishing.close_lost()
@@ -216,7 +236,8 @@ class Publisher:
             try:
                 publishing.close_lost()
                 if publishing.wire is not None:
-                    publishing.round(publishing.seconds_until_call if has_work else 0.0)
+                    seconds = publishing.seconds_until_call if has_work else 0.0
+                    publishing.round(seconds, wait=self._wait)
                 else:
                     publishing.calls.run_due()
                     publishing.connect()
@@ -224,6 +245,16 @@ class Publisher:
                 self._give_up(error)
             if not has_work:
                 return
+
+    def _wait(self, wire: Wire, seconds: float) -> Seen:
+        """Wait for an answer without the turn: senders write meanwhile, each its own job, and wake nobody."""
+        self._is_driven = False
+        self._turn.release()
+        try:
+            return wire.wait(seconds)
+        finally:
+            self._turn.acquire()
+            self._is_driven = True
 
 
 def _refuse_nested(tickets: Sequence[Ticket]) -> None:

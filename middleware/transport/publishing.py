@@ -1,14 +1,14 @@
 """What is done on the publisher's connection? Lanes are written, answers are read, tickets end.
 
-By one thread at a time, whichever has the turn; what any thread may ask and do comes first, apart.
+By one thread at a time, whichever has the turn; what any thread may ask and do comes first, apart. Only the
+wait for answers may go on without the turn: it touches nothing.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import pika
@@ -17,7 +17,9 @@ from ..errors import TopologyError
 from ..logs import get_logger
 from .confirms import ConfirmChannel, size_limit
 from .declare import declare
-from .lane import Lane, kind_of
+from .events import Seen
+from .lane import Lane
+from .lanes import Lanes
 from .publication import Result, Ticket
 from .reconnect import Reconnect
 from .timed_calls import TimedCalls
@@ -27,10 +29,7 @@ from .wire import ChannelClosed, Wire, WireError
 log = get_logger(__name__)
 
 CLOSED: Final = "the publisher was closed"
-_LARGE: Final = 16 * 1024
-"""Bodies above this go alone: if the broker refuses one, nothing else is in flight beside it."""
 _IDLE_SECONDS: Final = 5.0
-_DROP_SECONDS: Final = 1.0
 _NORMAL: Final = 200
 _NOT_FOUND: Final = 404
 
@@ -61,14 +60,11 @@ class Publishing:
         self._name = name
         self._stop = stop
         self.wire: Wire | None = None
-        self._inbox: deque[Ticket] = deque()
+        self._lanes = Lanes()
         self.calls = TimedCalls()
         self._polling = False
         self._lost: deque[Wire] = deque()
-        self._lanes: dict[tuple[str, str], Lane] = {}
         self._declared: set[str] = set()
-        self._next_drop = 0.0
-        self._largest = _LARGE
         self._blocked: str | None = None
         self._reconnect = Reconnect("publisher")
 
@@ -88,7 +84,7 @@ class Publishing:
 
     def add(self, tickets: Sequence[Ticket]) -> None:
         """Take tickets in."""
-        self._inbox.extend(tickets)
+        self._lanes.add(tickets)
 
     def wake(self) -> None:
         """Have the thread that waits for the socket, if one does, look at what came in."""
@@ -100,9 +96,7 @@ class Publishing:
     @property
     def has_work(self) -> bool:
         """Whether something waits to be written or answered."""
-        if self._inbox or self.calls.has_new or self._lost:
-            return True
-        return any(lane.waiting or lane.in_flight for lane in list(self._lanes.values()))
+        return self.calls.has_new or bool(self._lost) or self._lanes.has_work
 
     @property
     def seconds_until_call(self) -> float:
@@ -111,13 +105,16 @@ class Publishing:
 
     # --- the thread that has the turn ---
 
-    def round(self, seconds: float, *, may_open: bool = True) -> None:
+    def round(
+        self, seconds: float, *, may_open: bool = True, wait: Callable[[Wire, float], Seen] | None = None
+    ) -> None:
         """Write what came in, then read what the broker answered.
 
         Parameters:
             seconds: wait at most so long for an answer.
             may_open: whether channels may be opened and queues declared, which takes seconds if the broker is
                 slow. Defaults to True.
+            wait: waits for the answer, while others may write. Defaults to nobody else.
 
         Raises:
             WireError: the connection went.
@@ -126,23 +123,55 @@ class Publishing:
         wire = self.wire
         if wire is None:
             return
-        self._sort()
-        self._drop_abandoned()
+        lanes = self._write(wire, may_open)
+        self._polling = True
+        is_urgent = self._lanes.has_new or self.calls.has_new or self._stop.is_set()
+        if is_urgent or any(lane.can_write for lane in lanes):
+            seconds = 0
+        seconds = min(seconds, self.seconds_until_call)
+        if wait is not None and seconds and wire.can_wait and wire.flush():
+            seen = wait(wire, seconds)
+            if wire is self.wire:  # nobody has given it up meanwhile
+                wire.handle(seen)
+        else:
+            wire.pump(seconds)
+        self._polling = False
+        if wire is self.wire and not wire.is_open:
+            raise WireError(wire.failure)
+
+    def write(self) -> bool:
+        """Write what came in, and leave the answers to whoever waits for the socket.
+
+        Returns:
+            False if something is left to write.
+
+        Raises:
+            WireError: the connection went.
+        """
+        wire = self.wire
+        if wire is None:
+            return False
+        lanes = self._write(wire, may_open=False)
+        return wire.flush() and not any(lane.waiting for lane in lanes)
+
+    @property
+    def can_write(self) -> bool:
+        """Whether one thread may write while another waits for the socket."""
+        return self.wire is not None and self.wire.can_wait
+
+    def _write(self, wire: Wire, may_open: bool) -> list[Lane]:
+        """Write what came in on the lanes that can be written on, and return these."""
+        self._lanes.sort()
         lanes = self._writable_lanes(may_open)
         for lane in lanes:
-            lane.write(lambda ticket: self._prepare(wire, ticket), lambda: self._open_channel(wire))
-        self._polling = True
-        if self._inbox or self.calls.has_new or self._stop.is_set() or any(lane.can_write for lane in lanes):
-            seconds = 0
-        wire.pump(min(seconds, self.seconds_until_call))
-        self._polling = False
-        if not wire.is_open:
-            raise WireError(wire.failure)
+            if lane.waiting:
+                lane.write(lambda ticket: self._prepare(wire, ticket), lambda: self._open_channel(wire))
+        return lanes
 
     def _writable_lanes(self, may_open: bool) -> list[Lane]:
         if self._blocked is not None:
             return []
-        return [lane for lane in self._lanes.values() if may_open or self._is_prepared(lane)]
+        return [lane for lane in self._lanes if may_open or self._is_prepared(lane)]
 
     def _is_prepared(self, lane: Lane) -> bool:
         """Whether a lane can be written on without waiting for the broker first."""
@@ -151,14 +180,13 @@ class Publishing:
     def is_prepared_for(self, tickets: Sequence[Ticket]) -> bool:
         """Whether tickets can be written without opening a channel or declaring a queue first."""
         return all(
-            (lane := self._lanes.get(self._lane_key(ticket))) is not None and self._is_prepared(lane)
-            for ticket in tickets
+            (lane := self._lanes.of(ticket)) is not None and self._is_prepared(lane) for ticket in tickets
         )
 
-    @property
     def needs_opening(self) -> bool:
-        """Whether something waits for a channel to be opened or a queue to be declared."""
-        return any(lane.waiting and not self._is_prepared(lane) for lane in self._lanes.values())
+        """Whether something waits for a channel to be opened or a queue to be declared, or declared anew."""
+        self._lanes.sort()
+        return any(lane.waiting and not self._is_prepared(lane) for lane in self._lanes)
 
     def look(self) -> None:
         """Read what the broker said while nobody looked, such as that it closes the connection.
@@ -167,20 +195,19 @@ class Publishing:
             WireError: the connection went.
         """
         wire = self.wire
-        if wire is not None and wire.has_news:
+        if wire is not None:
             wire.pump(0)
             if not wire.is_open:
                 raise WireError(wire.failure)
 
     def connect(self) -> None:
         """Connect, if something waits to be written and it is time for another try."""
-        self._sort()
-        if not any(lane.waiting for lane in self._lanes.values()) or self._stop.wait(self._reconnect.pause()):
+        self._lanes.sort()
+        if not self._lanes.have_waiting() or self._stop.wait(self._reconnect.pause()):
             return
-        self._sort()
-        self._drop_abandoned()
-        if not any(lane.waiting for lane in self._lanes.values()):
-            return  # their senders gave up meanwhile
+        self._lanes.sort()
+        if not self._lanes.have_waiting():  # their senders gave up meanwhile
+            return
         try:
             self.wire = Wire(self._parameters, self._name, self._on_blocked)
         except Exception as error:  # whatever it is, it is tried again, and not at once
@@ -196,10 +223,11 @@ class Publishing:
         wire, self.wire = self.wire, None
         self._declared.clear()
         self._blocked = None
-        for lane in self._lanes.values():
-            lane.lose(reason)
+        self._lanes.lose(reason)
         if wire is not None:
             self._lost.append(wire)
+            if self._polling:
+                wire.wake()
             if not self._stop.is_set():
                 self._reconnect.lost(reason)
 
@@ -210,36 +238,13 @@ class Publishing:
 
     def refuse_all(self) -> None:
         """End what was not written: nobody will."""
-        self._sort()
-        for lane in self._lanes.values():
-            while lane.waiting:
-                ticket = lane.waiting.popleft()
-                if ticket.claim():
-                    ticket.end(Result.REFUSED, CLOSED)
-
-    def _drop_abandoned(self) -> None:
-        now = time.monotonic()
-        if now >= self._next_drop:
-            self._next_drop = now + _DROP_SECONDS
-            for lane in self._lanes.values():
-                lane.drop_abandoned()
+        self._lanes.refuse_all(CLOSED)
 
     def _on_blocked(self, reason: str | None) -> None:
+        if self.wire is None:
+            return  # said by one that was given up
         self._blocked = reason
         log.warning("publisher.blocked" if reason else "publisher.unblocked", reason=reason)
-
-    def _sort(self) -> None:
-        """Put what came in, and what is to be written again, into its lane."""
-        while self._inbox:
-            ticket = self._inbox.popleft()
-            key = self._lane_key(ticket)
-            lane = self._lanes.get(key)
-            if lane is None:
-                lane = self._lanes[key] = Lane(*key)
-            lane.waiting.append(ticket)
-
-    def _lane_key(self, ticket: Ticket) -> tuple[str, str]:
-        return ticket.publication.queue, kind_of(ticket.publication, self._largest)
 
     def _prepare(self, wire: Wire, ticket: Ticket) -> bool:
         """Declare what a ticket's queue needs and claim the ticket; False if it is not to be written.
@@ -276,7 +281,7 @@ class Publishing:
         """Have a ticket's queue declared and write it once more: nothing stored the first one."""
         ticket.returned, ticket.redeclared = False, True
         self._declared.discard(ticket.publication.queue)
-        self._inbox.append(ticket)
+        self._lanes.add([ticket])
 
     def _open_channel(self, wire: Wire) -> ConfirmChannel:
         try:
@@ -287,7 +292,7 @@ class Publishing:
     def _on_channel_closed(self, closed: ChannelClosed) -> None:
         limit = size_limit(closed)
         if limit is not None:
-            self._largest = min(self._largest, limit)
+            self._lanes.limit(limit)
         if closed.code == _NOT_FOUND:
             self._declared.clear()
         if closed.code not in {0, _NORMAL}:

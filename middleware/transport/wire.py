@@ -23,7 +23,9 @@ from pika.channel import Channel
 from ..errors import JobsError
 from .addresses import OPEN_SECONDS, describe_address
 from .bundling import BundlingConnection
+from .events import Events, Seen
 from .headers import tolerate_timestamps
+from .reading import Confirmed
 
 _REFUSALS: Final = (
     pika.exceptions.AuthenticationError,
@@ -97,6 +99,7 @@ class Wire:
         self._failure = None
         self.ioloop = IOLoop()
         self.ioloop.activate_poller()
+        self._events = Events(self.ioloop)
         self._connection = BundlingConnection(
             node,
             on_open_callback=self._on_open,
@@ -149,23 +152,33 @@ class Wire:
             seconds: wait at most so long for something to happen; None waits for the next timer.
         """
         self._connection.flush()
-        if seconds is None:
-            self.ioloop.poll()
-            self.ioloop.process_timeouts()
-            return
-        timer = self.ioloop.call_later(seconds, _nothing)
-        self.ioloop.poll()
-        self.ioloop.process_timeouts()
-        self.ioloop.remove_timeout(timer)
+        self._events.wait_and_handle(seconds)
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether one thread may `wait` while others write: not if the connection is encrypted."""
+        return self._events.are_apart and self._connection.writes_at_once
+
+    def wait(self, seconds: float) -> Seen:
+        """Wait at most so long until something has to be handled; touches nothing."""
+        return self._events.wait(seconds)
+
+    def handle(self, seen: Seen) -> None:
+        """Read, write and run callbacks, after `wait`."""
+        self._events.handle(seen)
+
+    def flush(self) -> bool:
+        """Write what was said since the last call; False if the socket did not take all of it at once."""
+        self._connection.flush()
+        return not self._connection.has_unsent
 
     def write(self, frames: bytes) -> None:
         """Write whole frames of an open channel; they leave with the next `pump()`."""
         self._connection.write(frames)
 
-    @property
-    def has_news(self) -> bool:
-        """Whether a `pump()` would find something, such as that the broker has closed the connection."""
-        return self._connection.has_news
+    def on_confirms(self, channel: int, confirmed: Confirmed | None) -> None:
+        """Give the acknowledgements of a channel to `confirmed`; None: give them to nobody any more."""
+        self._connection.on_confirms(channel, confirmed)
 
     def wake(self) -> None:
         """Make a `pump()` that another thread is waiting in return; safe from any thread."""

@@ -7,13 +7,15 @@ from tests.waiting import wait_until
 
 
 def wait_for_turn(broker: QuorumBroker) -> None:
-    """Wait until the publisher's thread is done with the connection."""
+    """Wait until the publisher's thread is done with the connection, and does not just lend it."""
 
     def is_free() -> bool:
         turn = broker.publisher._turn
-        free = turn.acquire(blocking=False)
-        if free:
+        if not turn.acquire(blocking=False):
+            return False
+        try:
+            return not broker.publisher._is_served
+        finally:
             turn.release()
-        return free
 
     wait_until(is_free, what="the publisher's thread to be done")

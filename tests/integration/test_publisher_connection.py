@@ -187,3 +187,15 @@ def test_a_break_in_the_middle_of_many_tells_each_ones_fate(
     assert {each.message_id for each in many} - unknown - refused <= set(stored)
     assert not refused & set(stored)
     assert 0 < len(unknown) < 5000
+
+
+def test_an_alarm_on_a_connection_that_was_given_up_blocks_nothing(make_broker: MakeBroker) -> None:
+    """While the old connection is being closed the broker may still say things on it."""
+    broker = make_broker()
+    broker.enqueue(message())
+    publishing = broker.publisher._publishing
+    with broker.publisher._turn:
+        publishing.lose("a test")
+        publishing._on_blocked("said too late")
+    assert not publishing.problem.startswith("the broker blocks")
+    broker.enqueue(message())

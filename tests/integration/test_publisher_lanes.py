@@ -69,6 +69,6 @@ def test_sends_that_gave_up_do_not_pile_up(make_broker: MakeBroker) -> None:
     publisher.submit([Ticket(Publication(QUEUE, READY, b"", "last"), lambda _ticket: None)])
 
     def left() -> int:
-        return sum(len(lane.waiting) for lane in publishing._lanes.values()) + len(publishing._inbox)
+        return sum(len(lane.waiting) for lane in publishing._lanes) + len(publishing._lanes._inbox)
 
     wait_until(lambda: left() <= 1, what="the abandoned ones to be forgotten")

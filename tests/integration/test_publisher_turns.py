@@ -48,6 +48,13 @@ def drive(broker: QuorumBroker) -> tuple[bool, list[str]]:
     return has_driven, countdown.names
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The publisher's thread waits longer than a test does, unless it is woken."""
+    monkeypatch.setattr("middleware.transport.publishing._IDLE_SECONDS", 60.0)
+    monkeypatch.setattr("middleware.transport.events._LONGEST_SECONDS", 60.0)
+
+
 def test_a_sender_drives_a_connection_that_nobody_uses(make_broker: MakeBroker) -> None:
     """Once the connection stands, the sending thread writes its job and reads the confirm by itself."""
     broker = make_broker()
@@ -104,6 +111,90 @@ def test_a_sender_that_has_its_confirm_leaves_the_rest_to_the_publishers_thread(
     wait_until(lambda: len(ended) == 50, what="what was handed in to end")
     assert set(ended) == {Result.CONFIRMED}
     assert rabbit.ready(QUEUE) == 101
+
+
+def test_a_sender_writes_while_the_publishers_thread_waits(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker
+) -> None:
+    """Nobody is woken to write its job; the thread that waits for the broker's answers reads this one too."""
+    broker = make_broker(url=proxy.url)
+    broker.enqueue(message("first"))
+    wait_for_turn(broker)
+    proxy.holds_answers.set()
+    kept_waiting = Ticket(Publication(QUEUE, READY, message().encode(), "handed in"), lambda _ticket: None)
+    broker.publisher.submit([kept_waiting])
+    wait_until(lambda: rabbit.ready(QUEUE) == 2, what="the thread to write and wait")
+    wait_until(lambda: not broker.publisher._is_driven, what="the thread to lend the turn")
+    countdown = Threads()
+    ticket = Ticket(Publication(QUEUE, READY, message().encode(), "written"), countdown)
+    assert broker.publisher.drive([ticket], countdown, 10.0)
+    assert not broker.publisher._publishing._lanes.have_waiting()  # and so it was written by this thread
+    wait_until(lambda: rabbit.ready(QUEUE) == 3, what="the job to be stored")
+    proxy.holds_answers.clear()
+    assert countdown.wait(10.0)
+    assert countdown.names == ["jobs-publisher"]
+
+
+def test_what_the_network_does_not_take_from_a_sender_is_written_by_the_thread(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker, patient: None
+) -> None:
+    """Megabytes written while the thread waits leave in order when the network moves again."""
+    broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=60))
+    broker.enqueue(message("first"))
+    wait_for_turn(broker)
+    proxy.holds_answers.set()
+    publication = Publication(QUEUE, READY, message().encode(), "handed in")
+    broker.publisher.submit([Ticket(publication, lambda _ticket: None)])
+    wait_until(lambda: rabbit.ready(QUEUE) == 2, what="the thread to write and wait")
+    proxy.holds_requests.set()
+    batches = [[message(f"{number} {'x' * 10_000}") for _ in range(150)] for number in range(8)]
+    threads = [threading.Thread(target=broker.enqueue_many, args=(batch,)) for batch in batches]
+    for thread in threads:
+        thread.start()
+    wire = broker.publisher._publishing.wire
+    assert wire is not None
+    wait_until(lambda: wire._connection.has_unsent, what="the network to take no more")
+    proxy.holds_requests.clear()
+    wait_until(lambda: rabbit.ready(QUEUE) == 1202, what="all to be stored")
+    proxy.holds_answers.clear()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert proxy.accepted == 1
+
+
+def test_a_connection_that_a_writing_sender_gives_up_is_replaced_at_once(
+    rabbit: Rabbit, proxy: Proxy, make_broker: MakeBroker, patient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was in flight is unknown, what follows is written on a new one: the waiting thread is woken."""
+    broker = make_broker(url=proxy.url, publish_timeout=timedelta(seconds=60))
+    broker.enqueue(message("first"))
+    wait_for_turn(broker)
+    proxy.holds_answers.set()
+    publisher, ended = broker.publisher, threading.Event()
+    in_flight = Ticket(
+        Publication(QUEUE, READY, message().encode(), "in flight"), lambda _ticket: ended.set()
+    )
+    publisher.submit([in_flight])
+    wait_until(lambda: rabbit.ready(QUEUE) == 2, what="the thread to write and wait")
+    wait_until(lambda: not publisher._is_driven, what="the thread to lend the turn")
+    write = publisher._publishing.write
+
+    def interrupted() -> bool:
+        write()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publisher._publishing, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        broker.enqueue(message("interrupted"))
+    assert ended.wait(10)
+    assert in_flight.result is Result.UNKNOWN
+    wait_until(lambda: not publisher._publishing._lost, what="the thread to close it", seconds=10)
+    proxy.holds_answers.clear()
+    last = message("last")
+    broker.enqueue(last)
+    assert rabbit.letters(QUEUE)[-1].body == last.encode()
+    assert proxy.accepted == 2
 
 
 def test_an_idle_connection_keeps_its_heartbeat(proxy: Proxy, make_broker: MakeBroker) -> None:
