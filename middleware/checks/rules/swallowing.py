@@ -1,9 +1,9 @@
 """JOB106: does an actor catch everything and raise nothing? Its job counts as completed then.
 
 An error is what certainly ends there: `except:` and `except BaseException`, which take the interrupts of
-time limits and shutdowns too, and `except Exception` around all that the actor does, or around its session, whose
-handler does nothing but log, pass or return. Who hands the exception on, goes on with something else, or tries
-something beside the job's own work, may know what he does.
+time limits and shutdowns too, and `except Exception` around all that the actor does, or around its session,
+whose handler does nothing but log, pass or return. Who hands the exception on, goes on with something else,
+or tries something beside the job's own work, may know what he does.
 """
 
 from __future__ import annotations
