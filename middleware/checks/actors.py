@@ -77,6 +77,13 @@ class Actor:
         return [each.arg for each in self.parameters]
 
     @property
+    def is_wrapped(self) -> bool:
+        """Whether decorators stand between the actor and its function, which may change what it takes."""
+        decorators: list[ast.AST] = [*self.function.decorator_list]
+        below = decorators[decorators.index(self.place) + 1 :] if self.place in decorators else decorators
+        return bool(below)
+
+    @property
     def last_header_line(self) -> int:
         """The line above the body's first, where the declaration is a decorator."""
         if self.home is not self.module or self.place.lineno > self.function.lineno:  # type: ignore[attr-defined]

@@ -39,6 +39,8 @@ class Inspection:
 
     def actor(self, expression: ast.expr, module: Module) -> Actor | None:
         """Return the actor that an expression certainly stands for."""
+        if isinstance(expression, ast.Call):
+            return self._actor_by_name(expression, module)
         places: list[tuple[ast.AST, Module]] = [(expression, module)]
         if isinstance(expression, ast.Name):
             found = self.project.seen_from(expression.id, expression, module)
@@ -47,6 +49,14 @@ class Inspection:
             places = [(each.binding.value or each.binding.node, each.module) for each in found]
         actors = {id(each): each for each in (self._actor_at(*place) for place in places)}
         return next(iter(actors.values())) if len(actors) == 1 else None
+
+    def _actor_by_name(self, call: ast.Call, module: Module) -> Actor | None:
+        """`broker.get_actor("name")`, or what a call declares on the spot."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "get_actor" and len(call.args) == 1:
+            name = self.constants.value(call.args[0], module)
+            named = [each for each in self.actors if each.name == name]
+            return named[0] if len(named) == 1 else None
+        return self._actor_at(call, module)
 
     def _actor_at(self, node: ast.AST, module: Module) -> Actor | None:
         source, home = self.constants.source(node, module) if isinstance(node, ast.expr) else (node, module)

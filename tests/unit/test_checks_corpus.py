@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from middleware.checks import Level, check_sources
+from middleware.checks import CODES, Level, check_sources
 from tests.checks.cases import Case, Place, read_corpus
 
 CASES = read_corpus()
 LEAST_RECALL = 0.9
+KNOWN_TO_BE_MISSED: dict[str, list[tuple[str, Place]]] = {}
+"""Code → cases; what was found once is to be found again."""
 
 
 def look(case: Case, folder: Path) -> dict[Level, set[Place]]:
@@ -28,14 +31,20 @@ def test_no_error_where_there_is_none(case: Case, tmp_path: Path) -> None:
 
 
 def test_nine_of_ten_errors_are_found(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Recall is at least 0.9 over all errors of the corpus."""
-    missed = [
-        (case.name, place)
-        for case in CASES
-        for place in case.errors - look(case, tmp_path_factory.mktemp("case"))[Level.ERROR]
-    ]
-    declared = sum(len(case.errors) for case in CASES)
-    assert len(missed) <= (1 - LEAST_RECALL) * declared, missed
+    """Recall is at least 0.9, for each rule: none can be left out without being missed."""
+    declared: Counter[str] = Counter()
+    missed: dict[str, list[tuple[str, Place]]] = {}
+    for case in CASES:
+        found = look(case, tmp_path_factory.mktemp("case"))[Level.ERROR]
+        declared.update(code for _, _, code in case.errors)
+        for place in case.errors - found:
+            missed.setdefault(place[2], []).append((case.name, place))
+    of_sources = {name for name, code in CODES.items() if code.level is Level.ERROR and name < "JOB200"}
+    assert set(declared) == of_sources - {"JOB003"}
+    assert {
+        code: places for code, places in missed.items() if len(places) > (1 - LEAST_RECALL) * declared[code]
+    } == {}
+    assert missed == KNOWN_TO_BE_MISSED
 
 
 def test_hints_are_told_apart(
@@ -63,6 +72,6 @@ def test_the_corpus_is_large_enough() -> None:
     for case in CASES:
         by_topic.setdefault(case.name.partition(":")[0], []).append(case)
     for topic, cases in by_topic.items():
-        if topic not in {"hints", "unreadable"}:
+        if topic not in {"hints", "unreadable", "look_alikes"}:
             assert sum(1 for case in cases if case.errors) >= 3, topic
             assert sum(1 for case in cases if not case.errors) >= 3, topic

@@ -50,7 +50,7 @@ def check_arguments(inspection: Inspection) -> Iterator[Finding]:
                 continue
             what = _Reading(inspection).data(parameter.annotation, actor.home)
             what = what or annotated_data(actor, parameter.arg)
-            if what:
+            if what and not actor.is_wrapped:
                 yield finding(
                     "JOB103",
                     parameter,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..actors import Actor
 from ..constants import UNKNOWN
 from ..finding import Finding
 from ..inspection import Inspection, calls_in, finding
-from ..kinds import ENGINE_MAKER, SESSION_MAKER
+from ..kinds import ENGINE_MAKER, GIVEN, SESSION_MAKER
 
 
 def check_engines(inspection: Inspection) -> Iterator[Finding]:
@@ -27,7 +28,11 @@ def check_engines(inspection: Inspection) -> Iterator[Finding]:
                     f"actor {actor.name!r} makes an engine: each job opens connections anew",
                     "make it once, at the top of a module",
                 )
-            elif has_session and inspection.origins.are(SESSION_MAKER, call.func, actor.home):
+            elif (
+                has_session
+                and not _joins(inspection, call, actor)
+                and inspection.origins.are(SESSION_MAKER, call.func, actor.home)
+            ):
                 yield finding(
                     "JOB105",
                     call,
@@ -35,3 +40,9 @@ def check_engines(inspection: Inspection) -> Iterator[Finding]:
                     f"actor {actor.name!r} makes a session: what it writes is not committed with the key",
                     f"use {given}()",
                 )
+
+
+def _joins(inspection: Inspection, call: ast.Call, actor: Actor) -> bool:
+    """Whether a session is made on the connection of the one that the actor is given."""
+    bound = [*call.args, *(each.value for each in call.keywords)]
+    return any(inspection.origins.are(GIVEN, each, actor.home) for each in bound)

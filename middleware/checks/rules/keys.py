@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ...effects.keys import KeyTemplate
@@ -17,7 +18,9 @@ def check_templates(inspection: Inspection) -> Iterator[Finding]:
     first: dict[object, Actor] = {}
     for actor in inspection.actors:
         text = actor.option("idempotency_key")
-        if text is None or text is UNKNOWN:
+        if text is UNKNOWN:
+            yield from _check_filled_in(inspection, actor)
+        if text is None or text is UNKNOWN or (actor.is_wrapped and not _fits(text, actor)):
             continue
         try:
             template = KeyTemplate(text, actor.parameter_names)
@@ -35,6 +38,32 @@ def check_templates(inspection: Inspection) -> Iterator[Finding]:
                 "begin each idempotency_key with a word of its own",
                 "idempotency_key",
             )
+
+
+def _fits(text: object, actor: Actor) -> bool:
+    try:
+        KeyTemplate(text, actor.parameter_names)  # type: ignore[arg-type]  # it says what else it is
+    except ValueError:
+        return False
+    return True
+
+
+def _check_filled_in(inspection: Inspection, actor: Actor) -> Iterator[Finding]:
+    """Yield f-strings with a parameter's name: they are filled in when the actor is declared."""
+    written = actor.written("idempotency_key")
+    if not isinstance(written, ast.keyword) or not isinstance(written.value, ast.JoinedStr):
+        return
+    names = [each for each in ast.walk(written.value) if isinstance(each, ast.Name)]
+    for node in names:
+        if node.id in actor.parameter_names and not inspection.project.seen_from(node.id, node, actor.module):
+            yield about(
+                actor,
+                "JOB101",
+                f"its idempotency_key is an f-string, which has no {node.id} when the actor is declared",
+                "write it without the f: a job's arguments are filled in when it is sent",
+                "idempotency_key",
+            )
+            return
 
 
 def _application(actor: Actor) -> object:

@@ -23,6 +23,8 @@ _EVERYTHING: Final = re.compile(r"builtins\.(BaseException|Exception)")
 _BASE: Final = re.compile(r"builtins\.BaseException")
 _SUPPRESS: Final = re.compile(r"contextlib\.suppress")
 _ENDS: Final = re.compile(r"sys\.exit|os\._exit|os\.abort|builtins\.(exit|quit)|os\.kill")
+_RAISES: Final = re.compile(r"raise|abort|fail\b|^exit|die\b|^retry|throw|panic", re.IGNORECASE)
+"""Names of functions that may raise, wherever they are from."""
 _TELLING: Final = {
     *("debug", "info", "warning", "warn", "error", "exception", "critical", "log", "msg", "bind"),
     *("inc", "incr", "increment", "observe", "labels", "capture_exception", "capture_message"),
@@ -132,7 +134,10 @@ class _Handler:
             if isinstance(node, ast.Raise):
                 return True
             if isinstance(node, ast.Call):
-                if self._inspection.origins.are(_ENDS, node.func, self._module):
+                name = (
+                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                )
+                if _RAISES.search(name) or self._inspection.origins.are(_ENDS, node.func, self._module):
                     return True
                 called = self._inspection.called(node, self._module)
                 if called is not None and any(isinstance(each, ast.Raise) for each in body_of(called[0])):
@@ -141,7 +146,10 @@ class _Handler:
 
     def _raises_after(self) -> bool:
         """Whether what the handler notes is asked for by a `raise` further down."""
-        names = [node for node in self._nodes if isinstance(node, ast.Name)]
+        tried = self._module.parent(self._handler)
+        body = tried.body if isinstance(tried, ast.Try | ast.TryStar) else []
+        nodes = [*self._nodes, *(node for each in body for node in ast.walk(each))]
+        names = [node for node in nodes if isinstance(node, ast.Name)]
         noted = {name.id for name in names if isinstance(name.ctx, ast.Store)}
         end = self._handler.end_lineno or 0
         for node in body_of(self._actor.function):
