@@ -1,7 +1,7 @@
 """A deployment kit that makes Dramatiq on RabbitMQ safe to run: the public names, in life-cycle order."""
 
 from .effects.attempt import current_key, current_key_async
-from .effects.effect import effect
+from .effects.entering import effect
 from .effects.ledger import Ledger
 from .effects.reconciling import Reconciled
 from .effects.session import current_async_session, current_session

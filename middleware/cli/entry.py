@@ -9,6 +9,7 @@ import typer
 
 from .actors import actors
 from .check import check
+from .key import key
 from .migrate import migrate
 from .problems import EXPECTED, explain
 from .queues import queues
@@ -29,6 +30,7 @@ app.command(context_settings={"allow_extra_args": True, "help_option_names": [],
 app.command()(actors)
 app.command(context_settings=_ANY_WORDS)(send)
 app.command()(queues)
+app.add_typer(key, name="key")
 app.command()(check)
 
 

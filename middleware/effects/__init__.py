@@ -2,7 +2,7 @@
 
 from .attempt import current_key as current_key
 from .attempt import current_key_async as current_key_async
-from .effect import effect as effect
+from .entering import effect as effect
 from .ledger import Ledger as Ledger
 from .reconciling import Reconciled as Reconciled
 from .session import current_async_session as current_async_session

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from .awaiting import in_thread
-from .effect import Effect, running
+from .effect import Effect
+from .entering import running
 from .entry import Entry
 from .happened import may_have_happened
 from .intents import Token, confirm

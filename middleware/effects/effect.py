@@ -8,7 +8,6 @@ it has computed is thrown away.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, NoReturn
@@ -250,37 +249,6 @@ class Effect:
         has_turn, self._has_turn = self._has_turn, False
         if has_turn:
             self.terms.store.writers.release()
-
-
-running: Final[ContextVar[Effect | None]] = ContextVar("jobs_effect", default=None)
-"""The effect of the actor that runs in this thread or coroutine."""
-
-
-def effect(*, result: Any = None) -> Effect:
-    """Return the block in which the effect of the running actor takes place, or is confirmed.
-
-    `with effect() as session:`, or `async with` in an `async def` actor, inserts the key; leaving the block
-    commits what was written with the session. Everything before it runs outside any transaction. An actor
-    enters once; a block that raised has written nothing and may be entered again.
-
-    With `effect="late"` the actor has to enter it. With `effect="external"` it is the confirmation of a call
-    that was made, for actors that have rows of their own to write with it.
-
-    Parameters:
-        result: with `effect="external"`, what to store with the confirmation: plain JSON of at most 4,096
-            characters, such as the provider's id. Defaults to nothing.
-
-    Raises:
-        RuntimeError: no such actor runs in this thread or coroutine.
-    """
-    found = running.get()
-    if found is None:
-        raise RuntimeError(
-            "expected effect() to be called while an actor with effect='late' or 'external' runs, got: no "
-            'such actor in this thread; declare effect="late" on the actor, or call it in its own thread'
-        )
-    found.keep(result)
-    return found
 
 
 def _shield() -> AbstractContextManager[Any]:

@@ -6,16 +6,13 @@ run at the same time both compute, and the second to enter its effect is a dupli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from ..errors import LedgerViolation
 from ..transport.wrapping import Coroutine, Function
 from .awaiting import in_thread
-from .effect import Effect, Lost, running
+from .effect import Effect, Lost
+from .entering import check_outside, declared
 from .recovery import is_spent
-from .session import current
 from .terms import Terms
 
 
@@ -59,26 +56,3 @@ def on_the_loop(terms: Terms, function: Coroutine) -> Coroutine:
         return result if effect.check() else terms.duplicate()
 
     return run
-
-
-def check_outside(terms: Terms) -> None:
-    """Refuse a direct call within a transaction: the work is to be done outside of any.
-
-    Raises:
-        LedgerViolation: another keyed actor's transaction is open.
-    """
-    if current.get() is not None:
-        raise LedgerViolation(
-            f"actor {terms.keyed.name!r}: expected an actor with effect={terms.keyed.effect!r} to be called "
-            "outside any ledger transaction, got: a direct call within another actor's; send it"
-        )
-
-
-@contextmanager
-def declared(effect: Effect) -> Iterator[None]:
-    """Let `effect()` return this one while the block runs."""
-    token = running.set(effect)
-    try:
-        yield
-    finally:
-        running.reset(token)

@@ -21,7 +21,7 @@ from ..errors import DeclarationError, NotEnqueued, PayloadError
 from ..store import Store
 from ..transport.broker import JobBroker
 from ..transport.wrapping import coroutine_of, wrap
-from . import coroutines, late, threads
+from . import coroutines, external_coroutines, external_threads, late, threads
 from .external import External
 from .following import refusal
 from .intents import Intents
@@ -121,7 +121,11 @@ class Ledger(Middleware):
     def _wrap(self, broker: JobBroker, actor: Actor[..., Any], terms: Terms) -> None:
         if terms.keyed.effect == EXTERNAL:
             external = External(terms, actor, broker, self._leases)
-            wrap(actor, sync=external.in_a_thread, coroutine=external.on_the_loop)
+            wrap(
+                actor,
+                sync=lambda function: external_threads.in_a_thread(external, function),
+                coroutine=lambda function: external_coroutines.on_the_loop(external, function),
+            )
             return
         in_a_thread, on_the_loop = _MODES[terms.keyed.effect]
         wrap(

@@ -14,3 +14,4 @@ from ..fixtures_database import (  # noqa: F401  # fixtures: pytest finds them h
 )
 from .application import configure, model, sync_jobs  # noqa: F401  # as above
 from .keyed_jobs import jobs, kind, postgresql_jobs, sqlite_jobs  # noqa: F401  # as above
+from .proxied_jobs import proxied, proxy  # noqa: F401  # as above

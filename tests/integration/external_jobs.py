@@ -108,3 +108,9 @@ def _ask(connection: Connection, token: tuple[str, int]) -> None:
     connection.exec_driver_sql(
         f"UPDATE job_intents SET asked_at = CURRENT_TIMESTAMP WHERE key = '{token[0]}' AND fence = {token[1]}"
     )
+
+
+def lapse(jobs: KeyedJobs) -> None:
+    """Let every lease run out, as if its worker had been frozen."""
+    with jobs.store.writing() as connection:
+        connection.exec_driver_sql("UPDATE job_intents SET lease_until = began_at")

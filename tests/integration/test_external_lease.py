@@ -5,23 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy.orm import Session
-
 from middleware import UnknownOutcome
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead, Snoozed
 
 from ..journal import Journal
 from ..waiting import wait_until
-from .external_jobs import Rival, attempts, external_actor
-from .keyed_jobs import Gate, KeyedJobs, enter, entries, keys, rows
+from .external_jobs import Rival, attempts, external_actor, lapse
+from .keyed_jobs import Gate, KeyedJobs, rows
 
 LEASE = timedelta(seconds=1)
-
-
-def lapse(jobs: KeyedJobs) -> None:
-    """Let every lease run out, as if its worker had been frozen."""
-    with jobs.store.writing() as connection:
-        connection.exec_driver_sql("UPDATE job_intents SET lease_until = began_at")
 
 
 def test_a_live_lease_puts_the_job_off(jobs: KeyedJobs) -> None:
@@ -129,150 +121,6 @@ def test_who_was_overtaken_does_not_call(jobs: KeyedJobs) -> None:
     assert isinstance(jobs.wait_for(first).outcome, Snoozed)
     assert jobs.wait_for(first, 2).outcome is DUPLICATE
     assert journal.entries == ["pay:a"]
-
-
-def frozen_call(jobs: KeyedJobs, gate: Gate, journal: Journal, **options: Any) -> Any:
-    """Declare an actor whose first call has succeeded when the gate holds it."""
-
-    def call(key: str) -> None:
-        journal.note(key)
-        if len(journal.entries) == 1:
-            gate.pass_through()
-
-    return external_actor(jobs, call, write=enter, **options)
-
-
-def test_a_late_confirmation_counts_if_nobody_asked_meanwhile(jobs: KeyedJobs) -> None:
-    """A worker that was frozen after its call, and thaws before anybody noticed, confirms as usual."""
-    gate, journal = Gate(), Journal()
-    act = frozen_call(jobs, gate, journal)
-    message = jobs.send(act, "a")
-    gate.wait()
-    lapse(jobs)
-    gate.opened.set()
-    assert jobs.wait_for(message).outcome is COMPLETED
-    assert attempts(jobs.store) == [(1, "confirmed")]
-
-
-def test_a_late_confirmation_resolves_a_parked_job(jobs: KeyedJobs) -> None:
-    """Its job became a dead letter; then the worker thaws: its rows, its key and its confirmation stand."""
-    gate, journal = Gate(), Journal()
-    act = frozen_call(jobs, gate, journal)
-    message = jobs.send(act, "a")
-    gate.wait()
-    lapse(jobs)
-    assert isinstance(jobs.run(act, "a").error, UnknownOutcome)
-    gate.opened.set()
-    assert jobs.wait_for(message).outcome is COMPLETED
-    assert (entries(jobs.store), keys(jobs.store)) == (["a"], ["pay:a"])
-    assert attempts(jobs.store) == [(1, "confirmed")]
-    assert jobs.run(act, "a").outcome is DUPLICATE  # as a replay of the dead letter ends
-    assert journal.entries == ["pay:a"]
-
-
-def test_a_late_confirmation_does_not_overwrite_one_that_was_made(jobs: KeyedJobs) -> None:
-    """A newer attempt was confirmed meanwhile: its rows and result stay, the late one is only noted."""
-    gate, journal = Gate(), Journal()
-
-    def write(session: Session, one: str) -> None:
-        enter(session, f"{one} {len(journal.entries)}")
-
-    def call(key: str) -> None:
-        journal.note(key)
-        if len(journal.entries) == 1:
-            gate.pass_through()
-
-    act = external_actor(jobs, call, write=write, on_unknown="retry")
-    first = jobs.send(act, "a")
-    gate.wait()
-    lapse(jobs)
-    second = jobs.send(act, "a")
-    assert jobs.wait_for(second).outcome is COMPLETED
-    gate.opened.set()
-    assert jobs.wait_for(first).outcome is DUPLICATE
-    assert entries(jobs.store) == ["a 2"]
-    assert attempts(jobs.store) == [(1, "confirmed"), (2, "confirmed")]
-    assert rows(jobs.store.engine, "SELECT message_id FROM job_ledger") == [second.message_id]
-
-
-def test_a_late_confirmation_does_not_overtake_a_call_under_way(jobs: KeyedJobs) -> None:
-    """A newer attempt may be calling: the late one is noted, writes nothing; the newer one is confirmed."""
-    gates, journal = (Gate(), Gate()), Journal()
-
-    def write(session: Session, one: str) -> None:
-        enter(session, one)
-
-    def call(key: str) -> None:
-        journal.note(key)
-        gates[len(journal.entries) - 1].pass_through()
-
-    act = external_actor(jobs, call, write=write, on_unknown="retry")
-    first = jobs.send(act, "a")
-    gates[0].wait()
-    lapse(jobs)
-    second = jobs.send(act, "a")
-    gates[1].wait()
-    gates[0].opened.set()
-    assert jobs.wait_for(first).outcome is DUPLICATE
-    assert (entries(jobs.store), keys(jobs.store)) == ([], [])
-    assert attempts(jobs.store) == [(1, "confirmed"), (2, "held")]
-    gates[1].opened.set()
-    assert jobs.wait_for(second).outcome is COMPLETED
-    assert (entries(jobs.store), keys(jobs.store)) == (["a"], ["pay:a"])
-    assert attempts(jobs.store) == [(1, "confirmed"), (2, "confirmed")]
-
-
-def test_a_late_confirmation_settles_a_newer_attempt_that_fails(jobs: KeyedJobs) -> None:
-    """The newer attempt ends unknown, but the earlier one is known to have taken effect: nobody is asked."""
-    gates, journal = (Gate(), Gate()), Journal()
-
-    def call(key: str) -> None:
-        journal.note(key)
-        number = len(journal.entries)
-        gates[number - 1].pass_through()
-        if number == 2:
-            raise TimeoutError("no answer")
-
-    act = external_actor(jobs, call, on_unknown="retry")
-    first = jobs.send(act, "a")
-    gates[0].wait()
-    lapse(jobs)
-    second = jobs.send(act, "a")
-    gates[1].wait()
-    gates[0].opened.set()
-    assert jobs.wait_for(first).outcome is DUPLICATE
-    gates[1].opened.set()
-    assert isinstance(jobs.wait_for(second).error, TimeoutError)
-    assert jobs.run(act, "a").outcome is DUPLICATE
-    assert (len(journal.entries), keys(jobs.store)) == (2, ["pay:a"])
-
-
-def test_a_newer_attempt_before_its_call_gives_way(jobs: KeyedJobs) -> None:
-    """A late confirmation that comes before the newer attempt asks for its key makes its call needless."""
-    gates, journal = (Gate(), Gate()), Journal()
-
-    def before(one: str) -> None:
-        journal.note("before")
-        if journal.entries.count("before") == 2:
-            gates[1].pass_through()
-
-    def call(key: str) -> None:
-        journal.note("called")
-        gates[0].pass_through()
-
-    act = external_actor(jobs, call, before=before, write=enter, on_unknown="retry")
-    first = jobs.send(act, "a")
-    gates[0].wait()
-    lapse(jobs)
-    second = jobs.send(act, "a")
-    gates[1].wait()
-    gates[0].opened.set()
-    assert jobs.wait_for(first).outcome is COMPLETED
-    gates[1].opened.set()
-    assert isinstance(jobs.wait_for(second).outcome, Snoozed)
-    assert jobs.wait_for(second, 2).outcome is DUPLICATE
-    assert journal.entries.count("called") == 1
-    assert (entries(jobs.store), attempts(jobs.store)) == (["a"], [(1, "confirmed"), (2, "released")])
 
 
 def test_many_deliveries_make_one_call(store: Any, kind: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 import pytest
-from sqlalchemy import insert, make_url, text
+from sqlalchemy import insert, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -19,33 +19,9 @@ from ..journal import Journal
 from .cutting_proxy import CuttingProxy
 from .keyed_jobs import KeyedJobs, enter, entries, keys, rows
 from .late_jobs import late_actor
+from .proxied_jobs import COMMIT, END_OTHERS
 
 Declare: TypeAlias = Callable[[KeyedJobs, Journal], Any]
-
-COMMIT = b"; COMMIT"
-END_OTHERS = (
-    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-)
-
-
-@pytest.fixture
-def proxy(postgresql_url: str) -> Iterator[CuttingProxy]:
-    """A proxy in front of the PostgreSQL server."""
-    url = make_url(postgresql_url)
-    proxy = CuttingProxy(url.host or "127.0.0.1", url.port or 5432)
-    yield proxy
-    proxy.close()
-
-
-@pytest.fixture
-def proxied(proxy: CuttingProxy, postgresql_url: str, kind: str) -> Iterator[KeyedJobs]:
-    """Keyed actors whose connections go through the proxy."""
-    url = make_url(postgresql_url).set(host="127.0.0.1", port=proxy.port)
-    jobs = KeyedJobs(Store(url.render_as_string(hide_password=False)), kind)
-    yield jobs
-    jobs.close()
-    jobs.store.dispose()
 
 
 @pytest.fixture(params=["database", "late"])

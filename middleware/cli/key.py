@@ -1,0 +1,88 @@
+"""`jobsctl key show`: was an idempotency key spent, and which attempts were made at its effect?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from ..effects.history import Commit, History, Tried, history_of
+from .application import load_application
+
+key = typer.Typer(help="Look into idempotency keys.", no_args_is_help=True)
+
+
+@key.callback()
+def _key() -> None:
+    """Look into idempotency keys."""
+
+
+@key.command()
+def show(
+    text: Annotated[str, typer.Argument(metavar="KEY", help="As its actor's template renders it.")],
+    as_json: Annotated[bool, typer.Option("--json", help="An object; null where there is nothing.")] = False,
+) -> None:
+    """Show the commit that spent a key, and the attempts at an external effect."""
+    application, _ = load_application()
+    history = history_of(application.store, text)
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(history), indent=2, default=_as_text))
+        return
+    typer.echo(f"key       {history.key}")
+    typer.echo(f"spent     {_commit(history.commit)}")
+    for attempt in history.attempts:
+        typer.echo(f"\nattempt {attempt.number} {attempt.state}")
+        for name, value in _facts(attempt):
+            typer.echo(f"  {name:<8}{value}")
+    verdict = _advice(history)
+    if verdict:
+        typer.echo(f"\n{verdict}")
+
+
+def _commit(commit: Commit | None) -> str:
+    if commit is None:
+        return "no"
+    return f"{_as_text(commit.at)} by {commit.actor}, message {commit.message_id}"
+
+
+def _facts(attempt: Tried) -> list[tuple[str, str]]:
+    """Return what there is to say about an attempt, in the order in which it happened."""
+    facts = [
+        ("began", f"{_as_text(attempt.began_at)} by {attempt.actor}, message {attempt.message_id}"),
+        ("holder", attempt.holder),
+        (
+            "asked",
+            "never" if attempt.asked_at is None else _as_text(attempt.asked_at),
+        ),
+    ]
+    if attempt.lease_until is not None:
+        over = "" if attempt.is_alive else ", which is over"
+        facts.append(("lease", f"until {_as_text(attempt.lease_until)}{over}"))
+    if attempt.ended_at is not None:
+        facts.append(("ended", _as_text(attempt.ended_at)))
+    if attempt.reason:
+        facts.append(("because", attempt.reason))
+    if attempt.result is not None:
+        facts.append(("result", json.dumps(attempt.result, ensure_ascii=False)))
+    return facts
+
+
+def _advice(history: History) -> str:
+    """Return what a person has to know who came to ask."""
+    last = history.attempts[-1] if history.attempts else None
+    if history.commit is not None:
+        several = sum(each.state == "confirmed" for each in history.attempts) > 1
+        return "Confirmed more than once: look for a second effect at the provider." if several else ""
+    if last is None:
+        return "Nobody has spent this key, and no external effect was attempted with it."
+    if last.state == "unknown" or (last.state == "held" and not last.is_alive):
+        return "The effect may have taken place or not: look this key up at the provider."
+    return ""
+
+
+def _as_text(value: Any) -> str:
+    assert isinstance(value, datetime)
+    return value.isoformat(sep=" ", timespec="seconds")
