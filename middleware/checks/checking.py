@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import dramatiq
-
+from ..transport.broker import JobBroker
 from ..transport.patience import Patience
-from ..transport.queues import Queue
 from .finding import Finding
 from .inspection import Inspection
 from .loaded import join_loaded
 from .project import Project
 from .rules import RULES
+from .rules.leases import check_leases
 from .rules.limits import check_queues, check_time_limits, check_together
 from .silence import silence
 
@@ -34,27 +33,27 @@ class Checked(NamedTuple):
 def check_sources(
     paths: Iterable[Path],
     *,
-    actors: Iterable[dramatiq.Actor[..., Any]] = (),
-    queues: Mapping[str, Queue] | None = None,
+    broker: JobBroker | None = None,
     patience: Patience | None = None,
 ) -> Checked:
     """Check files, and the Python files of folders.
 
     Parameters:
         paths: to check.
-        actors: those of the loaded application.
-        queues: those that it declares, by name. Defaults to none.
+        broker: the loaded application's. Defaults to None: the source is all there is.
         patience: of its broker. Defaults to the defaults.
     """
-    queues, patience = queues or {}, patience or Patience()
+    queues, patience = broker.specs if broker is not None else {}, patience or Patience()
     project = Project()
     project.add(paths)
     inspection = Inspection(project)
-    join_loaded(inspection, actors)
+    if broker is not None:
+        join_loaded(inspection, broker.actors.values())
     found = list(project.findings)
     for rule in RULES:
         found += rule(inspection)
     found += check_queues(inspection, patience)
     found += check_time_limits(inspection, queues)
     found += check_together(queues, patience)
+    found += check_leases(inspection, broker)
     return Checked(sorted(set(silence(found, project.modules))), len(project.modules))

@@ -55,8 +55,7 @@ def _look(application: Checked, threads: int) -> tuple[list[Finding], int]:
     broker = application.broker
     found, files = check_sources(
         application.paths,
-        actors=broker.actors.values() if broker is not None else (),
-        queues=broker.specs if broker is not None else None,
+        broker=broker,
         patience=_patience(broker, threads),
     )
     return sorted([*found, *_not_said_twice(application, found)]), files

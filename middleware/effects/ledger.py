@@ -168,18 +168,24 @@ class Ledger(Middleware):
             log.critical("Refusing to start: %s", refused)
             raise SystemExit(refused.code) from None
         for keyed in consumed:
-            if keyed.effect == EXTERNAL:
-                self._check_lease(broker, keyed)
+            assert isinstance(broker, JobBroker)
+            problem = self.lease_problem(broker, keyed.name)
+            if problem:
+                log.warning("%s", problem)
 
-    def _check_lease(self, broker: Broker, keyed: KeyedActor) -> None:
-        assert isinstance(broker, JobBroker)
-        longest, lease = broker.time_limit_of(keyed.name, {}) + self._grace, self._leases.intents.lease
-        if lease > longest:
-            log.warning(
-                "actor %r: expected the lease (JOBS_EFFECT_LEASE) to be at most its time limit + grace (%s), "
-                "got: %s; the key of a job whose worker died stays taken for longer than any job may run",
-                *(keyed.name, format_duration(longest), format_duration(lease)),
-            )
+    def lease_problem(self, broker: JobBroker, actor_name: str) -> str:
+        """Return what is wrong with the lease of an actor's attempts, empty if nothing is or it has none."""
+        keyed = self._actors.get(actor_name)
+        if keyed is None or keyed.effect != EXTERNAL:
+            return ""
+        longest, lease = broker.time_limit_of(actor_name, {}) + self._grace, self._leases.intents.lease
+        if lease <= longest:
+            return ""
+        return (
+            f"actor {actor_name!r}: expected the lease (JOBS_EFFECT_LEASE) to be at most its time limit + "
+            f"grace ({format_duration(longest)}), got: {format_duration(lease)}; the key of a job whose "
+            "worker died stays taken for longer than any job may run"
+        )
 
     def after_worker_thread_boot(self, broker: Broker, thread: threading.Thread) -> None:
         """Count the threads that may use the event loop's connections."""

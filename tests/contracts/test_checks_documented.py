@@ -35,8 +35,6 @@ def test_the_shipped_application_has_no_finding() -> None:
     application = load_checked([])
     assert application.broker is not None
     assert application.findings == []
-    findings, files = check_sources(
-        application.paths, actors=application.broker.actors.values(), queues=application.broker.specs
-    )
+    findings, files = check_sources(application.paths, broker=application.broker)
     assert findings == []
     assert files > 40
