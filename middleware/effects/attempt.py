@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final
 
 from .awaiting import in_thread
-from .effect import Effect
+from .effect import Effect, shield
 from .entering import running
 from .entry import Entry
 from .happened import may_have_happened
@@ -57,9 +58,10 @@ class Attempt(Effect):
             Overtaken: it is not.
         """
         if self._is_call:
-            if not self._intents.ask(self.token):
-                raise Overtaken
-            self.has_asked = True
+            with shield():  # it takes its turn to write, and must not be cut while it has it
+                if not self._intents.ask(self.token):
+                    raise Overtaken
+                self.has_asked = True
         return self.entry.key
 
     # --- after the call ---
@@ -134,7 +136,13 @@ async def current_key_async() -> str:
     Raises:
         RuntimeError: no such actor runs in this coroutine.
     """
-    return await in_thread(_attempt("current_key_async", is_async=True).key)
+    attempt = _attempt("current_key_async", is_async=True)
+    has_asked = attempt.has_asked
+    try:
+        return await in_thread(attempt.key)
+    except asyncio.CancelledError:
+        attempt.has_asked = has_asked  # whatever came of it, the actor does not get to call
+        raise
 
 
 def _attempt(name: str, *, is_async: bool) -> Attempt:

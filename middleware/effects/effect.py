@@ -69,7 +69,7 @@ class Effect:
         """
         self._check_entry(is_async=False)
         try:
-            with _shield():
+            with shield():
                 return self._open()
         except BaseException as error:
             self._failure = error
@@ -83,7 +83,7 @@ class Effect:
         self._failure = error
         try:
             if error is None:
-                with _shield():
+                with shield():
                     self._commit()
         except BaseException as failed:
             self._failure = failed
@@ -134,7 +134,7 @@ class Effect:
         self._failure = error
         try:
             if error is None:
-                with _shield():
+                with shield():
                     await to_its_end(self._commit_async())
         except BaseException as failed:
             self._failure = failed
@@ -251,7 +251,7 @@ class Effect:
             self.terms.store.writers.release()
 
 
-def _shield() -> AbstractContextManager[Any]:
+def shield() -> AbstractContextManager[Any]:
     """Keep time limits and shutdowns out: they may interrupt a computation, never a commit."""
     delivery = current_delivery()
     armed = None if delivery is None else delivery.armed

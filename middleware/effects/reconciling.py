@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from inspect import iscoroutinefunction
+from shlex import quote
 from typing import Any, Final
 
 from dramatiq import Actor
@@ -76,7 +77,7 @@ class Unsettled:
         """
         return UnknownOutcome(
             f"expected to know whether the effect with idempotency key {entry.key!r} took place, got: "
-            f"{story}; look that key up at the provider, and see `jobsctl key show {entry.key}`",
+            f"{story}; look that key up at the provider, and see `jobsctl key show {quote(entry.key)}`",
             is_retried=self.reconcile is not None,
         )
 

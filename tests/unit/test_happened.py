@@ -62,6 +62,7 @@ NOTHING: list[BaseException] = [
     smtplib.SMTPAuthenticationError(535, b"no"),
     smtplib.SMTPConnectError(421, b"no"),
     caused(Retry("later"), REFUSED),
+    caused(Retry("later", delay=1000), NotDone("throttled")),
     caused(ValueError("x"), caused(RuntimeError("y"), replied(400))),
     foreign("requests", "ConnectTimeout"),
     foreign(
