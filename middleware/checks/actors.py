@@ -12,6 +12,7 @@ from .constants import UNKNOWN, Constants
 from .kinds import ACTOR
 from .module import Function, Module
 from .origins import Origins
+from .wrappers import declaring_call, default_of
 
 _PARTIAL: Final = re.compile(r"functools\.partial")
 _DEEP: Final = 6
@@ -169,6 +170,9 @@ class Actors:
         if self._origins.are(ACTOR, expression, module) and not isinstance(expression, ast.Call):
             return _Options({}, True)
         source, home = self._constants.source(expression, module)
+        if isinstance(source, ast.FunctionDef | ast.AsyncFunctionDef):
+            result = declaring_call(self._origins, self._constants, source, home, is_called=False)
+            return None if result is None else self._keywords(result, home, own)
         if not isinstance(source, ast.Call):
             return None
         inner = source.args[0] if source.args else None
@@ -179,33 +183,37 @@ class Actors:
             base = self._declaration(source.func, home, own, depth + 1)
             # A name for `partial(actor, …)` comes from the actor as well, and brings options of its own.
             return _joined(base or _Options({}, True), self._keywords(source, home, own))
-        return self._by_wrapper(source, home, own, depth)
+        return self._by_wrapper(source, home, own)
 
-    def _by_wrapper(self, call: ast.Call, module: Module, own: Module, depth: int) -> _Options | None:
+    def _by_wrapper(self, call: ast.Call, module: Module, own: Module) -> _Options | None:
         """`def job(**options): return dramatiq.actor(queue_name="critical", **options)`."""
         function, home = self._constants.source(call.func, module)
         if not isinstance(function, ast.FunctionDef):
             return None
-        result = self._origins.result_of(function, home)
-        if not isinstance(result, ast.Call) or not self._origins.are(ACTOR, result.func, home):
+        result = declaring_call(self._origins, self._constants, function, home, is_called=True)
+        if result is None:
             return None
-        passed = function.args.kwarg.arg if function.args.kwarg else ""
-        plain = [
-            each
-            for each in result.keywords
-            if not (each.arg is None and isinstance(each.value, ast.Name) and each.value.id == passed)
-        ]
         given = self._keywords(call, module, own)
         for parameter, value in zip(function.args.args, call.args, strict=False):
             given.found[parameter.arg] = Option(self._constants.value(value, module))
         names = {each.arg for each in [*function.args.args, *function.args.kwonlyargs]}
+        passed = function.args.kwarg.arg if function.args.kwarg else ""
+        plain = [
+            each for each in result.keywords if each.arg is not None or not _is_name(each.value, {passed})
+        ]
         base = self._keywords(ast.Call(result.func, [], plain), home, own)
         for keyword in plain:  # `queue_name=queue`: what the wrapper itself was given
             if keyword.arg and isinstance(keyword.value, ast.Name) and keyword.value.id in names:
-                base.found[keyword.arg] = given.found.get(keyword.value.id, Option(UNKNOWN))
+                base.found[keyword.arg] = self._given(given, function, keyword.value.id, home)
         rest = {name: option for name, option in given.found.items() if name not in names}
-        has_all = len(plain) < len(result.keywords) or not rest
-        return _joined(base, _Options(rest if has_all else {}, given.is_complete))
+        takes_rest = len(plain) < len(result.keywords)
+        return _joined(base, _Options(rest if takes_rest else {}, given.is_complete))
+
+    def _given(self, given: _Options, function: Function, name: str, home: Module) -> Option:
+        default = default_of(function, name)
+        if name in given.found or default is None or not given.is_complete:
+            return given.found.get(name, Option(UNKNOWN))
+        return Option(self._constants.value(default, home))
 
     def _keywords(self, call: ast.Call, module: Module, own: Module) -> _Options:
         found: dict[str, Option] = {}
@@ -219,6 +227,10 @@ class Actors:
             else:
                 is_complete = False
         return _Options(found, is_complete)
+
+
+def _is_name(expression: ast.expr, names: set[str]) -> bool:
+    return isinstance(expression, ast.Name) and expression.id in names
 
 
 def _is_part(node: ast.AST, whole: ast.AST) -> bool:
