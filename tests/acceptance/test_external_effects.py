@@ -182,6 +182,22 @@ def test_a_late_confirmation_resolves_a_parked_job(
     assert provider.calls == ["pay:a"]
 
 
+def test_a_worker_killed_before_its_call_costs_nothing_but_its_lease(
+    deployment: Deployment, provider: PaymentProvider, store: Store
+) -> None:
+    """SIGKILL before the actor asked for its key: nobody was called, and the job runs again by itself."""
+    worker = start(deployment, provider)
+    deployment.send(job("pay", "a", "go"))
+    wait_until(lambda: deployment.seen.count("began", "a"), what="the job to begin")
+    worker.kill()
+    deployment.gates.open("go")
+    start(deployment, provider)
+    wait_until(lambda: rows(store.engine, "SELECT key FROM job_ledger"), what="the job to complete")
+    states = rows(store.engine, "SELECT fence, state FROM job_intents ORDER BY fence")
+    assert states == [(1, "released"), (2, "confirmed")]
+    assert len(provider.calls) == 1
+
+
 @pytest.mark.parametrize("actor", ["pay", "pay_async"])
 def test_a_shutdown_before_the_call_costs_nothing(
     deployment: Deployment, provider: PaymentProvider, store: Store, actor: str

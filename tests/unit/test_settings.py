@@ -93,6 +93,7 @@ def test_missing_env_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         ("JOBS_PAYLOAD_LIMIT", "10", "a whole number of bytes from 1024 to 16777216"),
         ("JOBS_MIN_BACKOFF", "soon", "a duration from 10ms to 1h"),
         ("JOBS_PUBLISH_TIMEOUT", "0", "a duration from 10ms to 1h"),
+        ("JOBS_EFFECT_LEASE", "500ms", "a duration from 1s to 1h"),
     ],
 )
 def test_wrong_value_names_setting_rule_and_value(
@@ -155,6 +156,11 @@ def test_a_key_is_not_in_the_settings_text(monkeypatch: pytest.MonkeyPatch) -> N
         (
             {"JOBS_MAX_DELAY": "30m"},
             "expected JOBS_MAX_DELAY to be at least JOBS_MAX_BACKOFF (1h), got: 30m; "
+            "raise the one or lower the other",
+        ),
+        (
+            {"JOBS_MAX_DELAY": "5m", "JOBS_MAX_BACKOFF": "1m", "JOBS_EFFECT_LEASE": "10m"},
+            "expected JOBS_MAX_DELAY to be at least JOBS_EFFECT_LEASE (10m), got: 5m; "
             "raise the one or lower the other",
         ),
         (
