@@ -101,6 +101,8 @@ def _written_by(inspection: Inspection, call: ast.Call, module: Module) -> str:
     if not isinstance(call.func, ast.Attribute):
         return ""
     name, receiver = call.func.attr, call.func.value
+    if _is_in_memory(inspection, receiver, module):
+        return ""
     if name in EXECUTE and call.args and _changes(inspection, call.args[0], module):
         return f"{name}() of a statement that changes rows"
     if name in _UNIT_OF_WORK and origins.are(SESSION, receiver, module):
@@ -112,6 +114,17 @@ def _written_by(inspection: Inspection, call: ast.Call, module: Module) -> str:
     if name in {"update", "delete"} and origins.are(QUERY, receiver, module):
         return f"{name}() of a query"
     return ""
+
+
+def _is_in_memory(inspection: Inspection, receiver: ast.expr, module: Module) -> bool:
+    """Whether it is a database that goes with the job."""
+    source, home = inspection.constants.source(receiver, module)
+    if not isinstance(source, ast.Call):
+        return False
+    if isinstance(source.func, ast.Attribute) and source.func.attr == "cursor":
+        return _is_in_memory(inspection, source.func.value, home)
+    is_sqlite = inspection.origins.of(source.func, home) == {"sqlite3.connect"}
+    return is_sqlite and bool(source.args) and inspection.constants.value(source.args[0], home) == ":memory:"
 
 
 def _changes(inspection: Inspection, statement: ast.expr, module: Module) -> bool:

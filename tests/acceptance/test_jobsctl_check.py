@@ -23,7 +23,7 @@ def order(order_id: str) -> None:
 SWALLOWING = """
     try:
         print(order_id)
-    except Exception:
+    except:
         pass
 """
 

@@ -29,7 +29,7 @@ def check_templates(inspection: Inspection) -> Iterator[Finding]:
             yield about(actor, "JOB101", why, fix, "idempotency_key")
             continue
         other = first.setdefault((_application(actor), template.shape), actor)
-        if other.name != actor.name:
+        if other.name != actor.name and not _are_alternatives(actor, other):
             yield about(
                 actor,
                 "JOB102",
@@ -64,6 +64,25 @@ def _check_filled_in(inspection: Inspection, actor: Actor) -> Iterator[Finding]:
                 "idempotency_key",
             )
             return
+
+
+def _are_alternatives(one: Actor, other: Actor) -> bool:
+    """Whether two actors stand in two branches of one `if` or `try`, so that only one may be there."""
+    if one.module is not other.module:
+        return False
+    branches = [dict(_branches(each)) for each in (one, other)]
+    return any(branch != branches[1].get(fork, branch) for fork, branch in branches[0].items())
+
+
+def _branches(actor: Actor) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the forks that a declaration is in, each with the branch."""
+    inner: ast.AST = actor.place
+    for outer in actor.module.around(actor.place):
+        if isinstance(outer, ast.If | ast.Try):
+            for name in ("body", "orelse", "handlers"):
+                if inner in getattr(outer, name, ()):
+                    yield outer, name
+        inner = outer
 
 
 def _application(actor: Actor) -> object:
