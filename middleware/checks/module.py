@@ -88,18 +88,19 @@ def read_module(path: Path, name: str) -> Module | Finding:
         with tokenize.open(path) as file:  # in the encoding that the file itself declares
             text = file.read()
     except (OSError, SyntaxError, ValueError, LookupError) as error:
-        return _unreadable(path, 1, f"it cannot be read: {error}", "save it as UTF-8 text")
+        return unreadable(path, 1, f"it cannot be read: {error}", "save it as UTF-8 text")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the file's own escapes
             return Module(path, name, text, ast.parse(text, str(path)))
     except SyntaxError as error:
-        return _unreadable(path, error.lineno or 1, f"it is no Python: {error.msg}", "correct the syntax")
+        return unreadable(path, error.lineno or 1, f"it is no Python: {error.msg}", "correct the syntax")
     except (ValueError, RecursionError, MemoryError) as error:
-        return _unreadable(
+        return unreadable(
             path, 1, f"it cannot be parsed: {str(error) or type(error).__name__}", "simplify it"
         )
 
 
-def _unreadable(path: Path, line: int, why: str, fix: str) -> Finding:
+def unreadable(path: Path, line: int, why: str, fix: str) -> Finding:
+    """Return the finding that a file or folder cannot be read."""
     return Finding(str(path), line, "JOB001", why, fix, line)

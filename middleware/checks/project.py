@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from .bindings import Binding, Bindings, How
 from .finding import Finding
-from .module import Function, Module, read_module
+from .module import Function, Module, read_module, unreadable
 
 _SKIPPED: Final = {"__pycache__", "node_modules", "site-packages"}
 NOT_FOLLOWED: Final = {"middleware"}
@@ -40,7 +40,12 @@ class Project:
     def add(self, paths: Iterable[Path]) -> None:
         """Read files, and the Python files of folders, to be checked."""
         for path in paths:
-            for file in _python_files(path):
+            try:
+                files = list(_python_files(path))
+            except OSError as error:
+                self.findings.append(unreadable(path, 1, f"it cannot be listed: {error}", "see its rights"))
+                continue
+            for file in files:
                 module = self._read(file, is_asked=True)
                 if module is not None:
                     module.is_asked = True

@@ -81,3 +81,14 @@ def test_a_file_that_is_no_python_is_a_finding(tmp_path: Path, content: bytes) -
     file.write_bytes(content)
     findings: list[Finding] = check_sources([tmp_path]).findings
     assert [(each.code, each.file) for each in findings] == [("JOB001", str(file))]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_finding(tmp_path: Path) -> None:
+    """What is not there, or not to be read, keeps nothing else from being checked."""
+    (tmp_path / "broken.py").write_text("def broken(:")
+    gone = tmp_path / "gone"
+    findings = check_sources([gone, tmp_path]).findings
+    assert [(each.code, each.file) for each in findings] == [
+        ("JOB001", str(tmp_path / "broken.py")),
+        ("JOB001", str(gone)),
+    ]
