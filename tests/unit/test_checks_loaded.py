@@ -72,6 +72,27 @@ def test_an_actor_declared_in_no_way_that_the_source_shows(tmp_path: Path) -> No
     assert [code for code, _ in found(broker)] == ["JOB103"]
 
 
+def test_files_side_by_side_may_be_programs_of_their_own(tmp_path: Path) -> None:
+    """They share neither keys nor queues, as far as that can be told; the modules of a package do."""
+    text = (
+        "import dramatiq\nfrom datetime import timedelta\nfrom middleware import Queue\n"
+        "Queue(name='jobs', time_limit=timedelta(seconds={}))\n"
+        "@dramatiq.actor(queue_name='jobs', idempotency_key='a:{{one}}', time_limit=20_000)\n"
+        "def act_{}(one: str) -> None: ...\n"
+    )
+    for seconds in (20, 30):
+        (tmp_path / f"program_{seconds}.py").write_text(text.format(seconds, seconds))
+    assert check_sources([tmp_path]).findings == []
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "__init__.py").write_text(text.format(20, "of_the_package"))
+    assert check_sources([tmp_path]).findings == []
+    (tmp_path / "program_20.py").write_text(f"import shop\n{text.format(20, 20)}")
+    assert [(each.code, each.line) for each in check_sources([tmp_path]).findings] == [("JOB102", 6)]
+    (tmp_path / "__init__.py").touch()
+    assert [each.code for each in check_sources([tmp_path]).findings] == ["JOB102", "JOB102"]
+
+
 @pytest.mark.parametrize(("timeout", "codes"), [(60, []), (15, ["JOB207"])])
 def test_queues_that_do_not_go_together(tmp_path: Path, timeout: int, codes: list[str]) -> None:
     """Each alone is held for 10 min and a little, both for 20: a hint where that is too long."""

@@ -16,7 +16,7 @@ from ..inspection import Inspection, about
 def check_templates(inspection: Inspection) -> Iterator[Finding]:
     """Yield keys that do not fit the signature, and keys that two actors share."""
     first: dict[object, Actor] = {}
-    for actor in inspection.actors:
+    for actor in sorted(inspection.actors, key=_is_of_no_package):
         text = actor.option("idempotency_key")
         if text is UNKNOWN:
             yield from _check_filled_in(inspection, actor)
@@ -28,13 +28,16 @@ def check_templates(inspection: Inspection) -> Iterator[Finding]:
             why, _, fix = str(error).rpartition("; ")
             yield about(actor, "JOB101", why, fix, "idempotency_key")
             continue
-        other = first.setdefault((_application(actor), template.shape), actor)
+        places = [(each, template.shape) for each in _applications(actor)]
+        other = next((first[each] for each in places if each in first), actor)
+        first.setdefault(places[0], actor)
         if other.name != actor.name and not _are_alternatives(actor, other):
+            line = getattr(other.place, "lineno", 0)
             yield about(
                 actor,
                 "JOB102",
-                f"its keys are those of actor {other.name!r} ({other.module.path}:{other.place.lineno}), so "  # type: ignore[attr-defined]
-                "that a job of one makes a job of the other a duplicate",
+                f"its keys are those of actor {other.name!r} ({other.module.path}:{line}), so that a job "
+                "of one makes a job of the other a duplicate",
                 "begin each idempotency_key with a word of its own",
                 "idempotency_key",
             )
@@ -85,13 +88,25 @@ def _branches(actor: Actor) -> Iterator[tuple[ast.AST, str]]:
         inner = outer
 
 
-def _application(actor: Actor) -> object:
-    """Return what tells apart actors that never meet on one broker, as far as that can be seen."""
+def _applications(actor: Actor) -> list[object]:
+    """Return where an actor is declared, then to which applications it may be added, as far as that is seen.
+
+    Files side by side that are no package may be programs of their own; one that imports an application adds
+    to it.
+    """
     around = actor.module.function_around(actor.place)
     if around is not None and actor.loaded is None:
-        return around  # such as a test's own
-    top, _, inner = actor.module.name.partition(".")
-    return top if inner or actor.module.path.name == "__init__.py" else actor.module.path.parent
+        return [around]  # such as a test's own
+    if not _is_of_no_package(actor):
+        return [actor.module.name.partition(".")[0]]
+    imports = [each for each in actor.module.nodes if isinstance(each, ast.Import | ast.ImportFrom)]
+    names = {alias.name for each in imports if isinstance(each, ast.Import) for alias in each.names}
+    names |= {each.module or "" for each in imports if isinstance(each, ast.ImportFrom) and not each.level}
+    return [actor.module, *sorted({name.partition(".")[0] for name in names})]
+
+
+def _is_of_no_package(actor: Actor) -> bool:
+    return "." not in actor.module.name and actor.module.path.name != "__init__.py"
 
 
 def check_reasons(inspection: Inspection) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ def check_together(queues: Mapping[str, Queue], patience: Patience) -> Iterator[
 
 def check_time_limits(inspection: Inspection, queues: Mapping[str, Queue]) -> Iterator[Finding]:
     """Yield actors whose time limit is above their queue's."""
-    known = dict(queues)
+    by_module: dict[Module, dict[str, Queue]] = {}
     for call, module in _declared(inspection):
         values = _values(inspection, call, module)
         try:
@@ -58,9 +58,21 @@ def check_time_limits(inspection: Inspection, queues: Mapping[str, Queue]) -> It
         except (DeclarationError, TypeError):
             continue
         if queue is not None:
-            known[queue.name] = queue
+            by_module.setdefault(module, {})[queue.name] = queue
+    everywhere = _unanimous([queues, *by_module.values()])
     for actor in inspection.actors:
+        known = queues if actor.loaded is not None else everywhere | by_module.get(actor.module, {})
         yield from _check_time_limit(actor, known)
+
+
+def _unanimous(declared: Sequence[Mapping[str, Queue]]) -> dict[str, Queue]:
+    """Return the queues of which all that are of one name have one time limit."""
+    found = {name: queue for each in declared for name, queue in each.items()}
+    return {
+        name: queue
+        for name, queue in found.items()
+        if all(each[name].time_limit == queue.time_limit for each in declared if name in each)
+    }
 
 
 def _check_time_limit(actor: Actor, queues: Mapping[str, Queue]) -> Iterator[Finding]:
