@@ -27,9 +27,10 @@ def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
             wait=settings.ledger_wait,
             lease=settings.effect_lease,
             grace=settings.shutdown_grace,
+            outbox_limit=settings.outbox_limit,
         ),
-        Callbacks(),  # on_success and on_failure of actors without a key
-        Pipelines(),  # the next step of a pipeline of actors without a key
+        Callbacks(),  # on_success and on_failure; what follows a keyed job is written in its commit
+        Pipelines(),  # the next step of a pipeline
         AsyncIO(),  # the event loop of async actors
         Failures(  # below all that hear how a job ended: its `after` comes first and decides the outcome
             max_retries=settings.max_retries,

@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     payload_limit: Annotated[int, whole_number(1024, 16 * 1024 * 1024, "of bytes")] = 64 * 1024
     """Bytes of JSON that a job's arguments may take together. Defaults to 65,536 (64 KiB)."""
 
+    outbox_limit: Annotated[int, whole_number(1, 10_000_000, "of jobs")] = 100_000
+    """Jobs that may wait in the outbox before `enqueue()` refuses more. Defaults to 100,000."""
+
     # Running
     inline_threads: Annotated[int, whole_number(1, 64)] = 8
     """Worker threads of the inline broker. Defaults to 8; `dramatiq --threads` decides for RabbitMQ."""

@@ -1,8 +1,10 @@
 """A deployment kit that makes Dramatiq on RabbitMQ safe to run: the public names, in life-cycle order."""
 
 from .effects.attempt import current_key, current_key_async
+from .effects.enqueue import enqueue, enqueue_all, enqueue_all_async, enqueue_async
 from .effects.entering import effect
 from .effects.ledger import Ledger
+from .effects.outbox import publish_now
 from .effects.reconciling import Reconciled
 from .effects.session import current_async_session, current_session
 from .errors import (
@@ -17,6 +19,7 @@ from .errors import (
     LedgerViolation,
     NotDone,
     NotEnqueued,
+    OutboxFull,
     PayloadError,
     Snooze,
     TopologyError,
@@ -45,6 +48,12 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "JobBroker",
     "QueueCounts",
     "DeadLetter",
+    # Enqueue in a transaction
+    "enqueue",
+    "enqueue_all",
+    "enqueue_async",
+    "enqueue_all_async",
+    "publish_now",
     # Send from a coroutine; what is certain when a send fails
     "send_async",
     "send_with_options_async",
@@ -53,6 +62,7 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "NotEnqueued",
     "EnqueueUnknown",
     "PayloadError",
+    "OutboxFull",
     "UnknownQueue",
     # Run: how long, until when
     "TimeLimits",

@@ -9,6 +9,7 @@
     └── EnqueueError            the one family that `send()` raises
         ├── NotEnqueued         certainly not stored: safe to send again
         │   ├── PayloadError    an argument must not travel               (also a ValueError)
+        │   ├── OutboxFull      too many jobs wait in the outbox
         │   └── UnknownQueue    no such queue is declared                 (also a QueueNotFound)
         └── EnqueueUnknown      may be stored: repeat only with an idempotency key
 
@@ -82,6 +83,10 @@ class EnqueueUnknown(EnqueueError):
 
 class PayloadError(NotEnqueued, ValueError):
     """An argument must not travel in a message: not plain JSON, too large, or no use as a key field."""
+
+
+class OutboxFull(NotEnqueued):
+    """Too many jobs wait in the outbox: the broker has been away for long, or nobody runs the maintenance."""
 
 
 class UnknownQueue(NotEnqueued, QueueNotFound):

@@ -10,6 +10,7 @@ import typer
 from .actors import actors
 from .check import check
 from .key import key
+from .maintenance import maintenance
 from .migrate import migrate
 from .problems import EXPECTED, explain
 from .queues import queues
@@ -32,6 +33,7 @@ app.command(context_settings=_ANY_WORDS)(send)
 app.command()(queues)
 app.add_typer(key, name="key")
 app.command()(check)
+app.command()(maintenance)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -61,7 +61,7 @@ async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, 
             result = await function(*args, **kwargs)
         finally:
             current.reset(token)
-        await to_its_end(session.run_sync(lambda _: transaction.commit()))
+        await to_its_end(session.run_sync(lambda _: _commit(terms, transaction, result)))
     except KeyBusy:
         raise terms.busy(entry) from None
     except CommitUnknown as unknown:
@@ -70,6 +70,11 @@ async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, 
     finally:
         await to_its_end(session.run_sync(lambda _: transaction.close()))
     return result
+
+
+def _commit(terms: Terms, transaction: LedgerTransaction, result: Any) -> None:
+    terms.follow(transaction, result)
+    transaction.commit()
 
 
 async def _join(

@@ -11,7 +11,7 @@ from ..errors import DeclarationError
 from ..transport.wrapping import function_of
 from .arguments import Parameters, args_hash
 from .entry import Entry
-from .following import refusal
+from .following import asks, refusal
 from .keys import KeyTemplate
 
 DATABASE: Final = "database"
@@ -36,6 +36,7 @@ class KeyedActor:
         queue: its queue's name.
         effect: one of `EFFECTS`.
         template: of its keys.
+        is_followed: another job follows each of its jobs.
 
     Raises:
         DeclarationError: an option is wrong; names actor, option, rule and way out.
@@ -50,9 +51,14 @@ class KeyedActor:
             self.template = KeyTemplate(actor.options["idempotency_key"], self._parameters.names)
         except ValueError as error:
             raise DeclarationError(f"actor {self.name!r}: {error}") from None
-        reason = refusal(self.name, actor.options)
+        self.is_followed = asks(actor.options)
+        reason = self.refusal(actor.options)
         if reason:
             raise DeclarationError(reason)
+
+    def refusal(self, options: Mapping[str, Any]) -> str:
+        """Return why the actor, or a message for it, cannot have its options; empty if it can."""
+        return "" if self.effect == DATABASE else refusal(self.name, self.effect, options)
 
     def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Check that a job's arguments fit and make a key.

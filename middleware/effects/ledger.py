@@ -17,17 +17,22 @@ from dramatiq.asyncio import get_event_loop_thread
 from dramatiq.middleware import Middleware
 
 from ..durations import format_duration
-from ..errors import DeclarationError, NotEnqueued, PayloadError
+from ..errors import ConfigurationError, DeclarationError, NotEnqueued, PayloadError
 from ..store import Store
 from ..transport.broker import JobBroker
+from ..transport.publication import Publication
 from ..transport.wrapping import coroutine_of, wrap
 from . import coroutines, external_coroutines, external_threads, late, threads
 from .external import External
-from .following import refusal
 from .intents import Intents
 from .keyed import DATABASE, EXTERNAL, LATE, KeyedActor, is_keyed
 from .leases import Leases
+from .outbox.joining import is_published_now
+from .outbox.outbox import LIMIT, Outbox
+from .outbox.relay import Relay
 from .postgresql import PostgreSQL
+from .presence import warn_if_absent
+from .session import current
 from .sqlite import SQLite
 from .startup import Refused, check_store
 from .terms import Terms
@@ -71,6 +76,7 @@ class Ledger(Middleware):
         wait: timedelta = timedelta(seconds=1),
         lease: timedelta = timedelta(seconds=30),
         grace: timedelta = timedelta(seconds=25),
+        outbox_limit: int = LIMIT,
     ) -> None:
         if wait < timedelta(milliseconds=1):
             raise ValueError(f"expected wait to be at least 1 ms, got: {wait!r}")
@@ -85,6 +91,23 @@ class Ledger(Middleware):
         self._has_coroutines = False
         self._lock = threading.Lock()
         self._threads = 0
+        self.outbox = Outbox(store, outbox_limit)
+        self._relay: Relay | None = None
+
+    @staticmethod
+    def of(broker: Broker) -> Ledger:
+        """Return a broker's ledger.
+
+        Raises:
+            ConfigurationError: it has none.
+        """
+        for middleware in broker.middleware:
+            if isinstance(middleware, Ledger):
+                return middleware
+        raise ConfigurationError(
+            "expected the broker to be one of the kit's with a Ledger in its middleware list, got: "
+            f"{type(broker).__name__} without one; set it with dramatiq.set_broker(…), or pass broker=…"
+        )
 
     @property
     def actor_options(self) -> set[str]:
@@ -111,7 +134,7 @@ class Ledger(Middleware):
                     f"({other.template.text!r}); begin it with a word of its own"
                 )
         self._actors[keyed.name] = keyed
-        terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace)
+        terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace, self.outbox)
         self._wrap(broker, actor, terms)
         coroutine = coroutine_of(actor)
         if coroutine is not None:
@@ -139,18 +162,34 @@ class Ledger(Middleware):
 
         Raises:
             PayloadError: its arguments do not fit the actor, or make no key.
-            NotEnqueued: it asks for another job to follow.
+            NotEnqueued: it asks for another job to follow where none can.
         """
         keyed = self._actors.get(message.actor_name)
         if keyed is None:
             return
-        reason = refusal(keyed.name, message.options)
+        reason = keyed.refusal(message.options)
         if reason:
             raise NotEnqueued(reason, refused=[message])
         try:
             keyed.check(message.args, message.kwargs)
         except ValueError as error:
             raise PayloadError(str(error), refused=[message]) from None
+
+    def join(self, broker: JobBroker, publications: list[Publication], delay_ms: int | None) -> bool:
+        """Write what a keyed actor sends in its own transaction; False if the caller is in none.
+
+        A thread that the actor starts, also one of `asyncio.to_thread`, is in none.
+
+        Raises:
+            NotEnqueued: the transaction is being committed, or too many jobs wait in the outbox.
+        """
+        transaction = current.get()
+        if transaction is None or transaction.store is not self._store or is_published_now():
+            return False
+        if not transaction.takes_sends():
+            return False
+        self.outbox.add(transaction.session, broker, publications, delay_ms)
+        return True
 
     def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
         """Check the database, if the worker consumes a queue that has a keyed actor.
@@ -186,6 +225,23 @@ class Ledger(Middleware):
             f"grace ({format_duration(longest)}), got: {format_duration(lease)}; the key of a job whose "
             "worker died stays taken for longer than any job may run"
         )
+
+    def after_worker_boot(  # type: ignore[override]  # the kit's brokers call it
+        self, broker: JobBroker, worker: Worker
+    ) -> None:
+        """Without a server, relay in this process; else say so if no process does the maintenance."""
+        if broker.is_inline:
+            self._relay = Relay(self._store, broker)
+            self._relay.start()
+        else:
+            warn_if_absent(self._store)
+
+    def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
+        """Stop publishing with the last worker of a process that has no server."""
+        relay, self._relay = self._relay, None
+        if relay is not None:
+            relay.stop()
+            self.outbox.stop()
 
     def after_worker_thread_boot(self, broker: Broker, thread: threading.Thread) -> None:
         """Count the threads that may use the event loop's connections."""

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from ..store import Store, job_intents, job_ledger
+from ..store import Store, metadata
 from ..transport.liveness import EXIT_CONFIGURATION, EXIT_CONNECTION
 
 _OLDEST_SQLITE: Final = (3, 35)  # INSERT … RETURNING
@@ -47,8 +47,7 @@ def check_store(store: Store, threads: int) -> None:
                 _check_sqlite()
             else:
                 _check_postgresql(connection)
-            for table in (job_ledger, job_intents):
-                _check_table(connection, table)
+            _check_tables(connection)
     except OperationalError as error:
         raise Refused(
             f"expected the database {store.url.render_as_string()} to answer, got: "
@@ -78,6 +77,11 @@ def _check_sqlite() -> None:
         raise Refused(
             f"expected SQLite to be 3.35 or later, got: {sqlite3.sqlite_version}; use a newer Python"
         )
+
+
+def _check_tables(connection: Connection) -> None:
+    for table in metadata.tables.values():
+        _check_table(connection, table)
 
 
 def _check_table(connection: Connection, table: Table) -> None:

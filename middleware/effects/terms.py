@@ -16,9 +16,11 @@ from ..transport.delivery import Delivery, current_delivery
 from ..transport.outcome import DUPLICATE
 from .databases import CommitUnknown, Database
 from .entry import Entry, Limits
-from .following import refusal
+from .following import asks
 from .keyed import KeyedActor
+from .outbox.outbox import Outbox
 from .recovery import spent_by
+from .transaction import LedgerTransaction
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _UNREACHABLE: Final = timedelta(seconds=5)
@@ -35,6 +37,7 @@ class Terms:
         database: the ledger's statements.
         wait: for a running twin, or for the turn to write.
         grace: how long past its time limit a job may live.
+        outbox: takes what follows a job.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Terms:
         database: Database,
         wait: timedelta,
         grace: timedelta,
+        outbox: Outbox,
     ) -> None:
         self.keyed = keyed
         self.store = store
@@ -52,6 +56,7 @@ class Terms:
         self.wait = wait
         self._broker = broker
         self._grace = grace
+        self._outbox = outbox
 
     def entry(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Entry:
         """Return the row of the job that runs, or of a direct call.
@@ -61,7 +66,7 @@ class Terms:
         """
         delivery = current_delivery()
         if delivery is not None and self._is_own(delivery) and delivery.options:
-            reason = refusal(self.keyed.name, delivery.options)
+            reason = self.keyed.refusal(delivery.options)
             if reason:
                 raise Invalid(reason)
         try:
@@ -82,6 +87,25 @@ class Terms:
         delivery = current_delivery()
         if delivery is not None and self._is_own(delivery):
             delivery.outcome = DUPLICATE
+            delivery.is_followed = True
+
+    def follow(self, transaction: LedgerTransaction, result: Any) -> None:
+        """Write what follows the job that runs, just before its commit.
+
+        The last step of all: only the commit itself may still fail, because a group's barrier, which is not
+        part of the transaction, has then counted the job.
+
+        Raises:
+            Exception: what follows cannot be sent; the job must not complete.
+        """
+        delivery = current_delivery()
+        if delivery is None or not self._is_own(delivery):
+            return
+        if not (self.keyed.is_followed or asks(delivery.options)):
+            return
+        transaction.flush()
+        for publication, delay_ms in self._broker.following(delivery, result):
+            self._outbox.add(transaction.session, self._broker, [publication], delay_ms)
 
     def busy(self, entry: Entry, wait: timedelta | None = None) -> Snooze:
         """Return what puts a job off whose twin is running; `wait` is how long it has waited."""

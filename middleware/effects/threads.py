@@ -46,6 +46,7 @@ def _transact(terms: Terms, entry: Entry, function: Function, args: Any, kwargs:
             result = function(*args, **kwargs)
         finally:
             current.reset(token)
+        terms.follow(transaction, result)
         transaction.commit()
     except KeyBusy:
         raise terms.busy(entry) from None

@@ -5,6 +5,7 @@ Used by threads as it is, and by coroutines within SQLAlchemy's greenlet.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Final, NoReturn
 
 from sqlalchemy import Connection, RootTransaction
@@ -12,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from ..errors import LedgerViolation
+from ..errors import LedgerViolation, NotEnqueued
 from ..logs import get_logger
 from ..store import Store
 from ..store.guard import Guard, guard_of
@@ -57,6 +58,8 @@ class LedgerTransaction:
         self._violation: LedgerViolation | None = None
         self._failure: DBAPIError | None = None
         self._is_committed = False
+        self._thread_id = threading.get_ident()
+        self._takes_sends = True
         session.owner = self
 
     def open(self, entry: Entry, limits: Limits) -> bool:
@@ -129,6 +132,31 @@ class LedgerTransaction:
         if failure is not None and self._database.is_aborted(connection):
             raise _aborted(failure)
 
+    def takes_sends(self) -> bool:
+        """Whether a send joins: while the actor runs, in its own thread.
+
+        Raises:
+            NotEnqueued: the transaction is being committed; what joins now would be lost.
+        """
+        if self.session.owner is None or self._thread_id != threading.get_ident():
+            return False
+        if not self._takes_sends:
+            raise NotEnqueued(
+                "expected a send to be made while the actor runs, got: one during its commit, from a task "
+                "that it left running; await what the actor starts"
+            )
+        return True
+
+    def flush(self) -> None:
+        """Check and flush: after this only the commit itself can fail; nothing joins any more.
+
+        Raises:
+            LedgerViolation, sqlalchemy.exc.DBAPIError: as `commit`.
+        """
+        self._takes_sends = False
+        self.check()
+        self.session.flush()
+
     def commit(self) -> None:
         """Check, flush and commit; the connection's guard checks again, in the message that commits.
 
@@ -137,8 +165,7 @@ class LedgerTransaction:
             CommitUnknown: the connection was lost while COMMIT was under way.
             sqlalchemy.exc.DBAPIError: the database refuses what was flushed, or the commit.
         """
-        self.check()
-        self.session.flush()
+        self.flush()
         failure = self._failure
         self.ending = True
         try:

@@ -28,13 +28,15 @@ _CONNECT: Final = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
+_PREPARE: Final = "prepare_threshold"
 
 
 class Store:
     """A PostgreSQL database or an SQLite file; connects on first use, and anew in a forked child.
 
     Parameters:
-        url: `postgresql+psycopg://user:password@host:port/database` or `sqlite:///file`.
+        url: `postgresql+psycopg://user:password@host:port/database` or `sqlite:///file`. Behind PgBouncer in
+            transaction mode, before its version 1.21, with `?prepare_threshold=none`: nothing is prepared.
         pool_size: connections that each engine keeps open; a worker needs one for every thread.
             Defaults to 16.
 
@@ -58,6 +60,7 @@ class Store:
         self.writers = WriterQueue()
         self._engine: Engine | None = None
         self._fresh: Engine | None = None
+        self._stateless: Engine | None = None
         self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]
         self._async = weakref.WeakKeyDictionary()
 
@@ -100,6 +103,35 @@ class Store:
         return self._fresh
 
     @contextmanager
+    def stateless(self, wait: timedelta = timedelta(seconds=30)) -> Iterator[Connection]:
+        """Give the block a connection on which each statement is a transaction of its own.
+
+        It prepares no statement and leaves no state behind, so that it may lead through PgBouncer in
+        transaction mode. On SQLite it takes its turn among this process's writers, as `writing`.
+
+        Parameters:
+            wait: how long to wait for the turn. Defaults to 30 seconds.
+
+        Raises:
+            TimeoutError: the turn did not come.
+        """
+        with self._turn(wait), self._stateless_engine().connect() as connection:
+            yield connection
+
+    def _stateless_engine(self) -> Engine:
+        with self._lock:
+            self._leave_to_parent()
+            if self._stateless is None:
+                arguments = self._connect_args()
+                if not self.is_sqlite:
+                    arguments[_PREPARE] = None
+                self._stateless = create_engine(
+                    self.url, pool_size=1, isolation_level="AUTOCOMMIT", connect_args=arguments
+                )
+                self._prepare(self._stateless)
+        return self._stateless
+
+    @contextmanager
     def writing(self, wait: timedelta = timedelta(seconds=30)) -> Iterator[Connection]:
         """Give the block a transaction of its own, committed at its end: for what is written without a key.
 
@@ -112,9 +144,13 @@ class Store:
         Raises:
             TimeoutError: the turn did not come.
         """
+        with self._turn(wait), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _turn(self, wait: timedelta) -> Iterator[None]:
         if not self.is_sqlite:
-            with self.engine.begin() as connection:
-                yield connection
+            yield
             return
         writers = self.writers
         if not writers.acquire(wait.total_seconds()):
@@ -123,17 +159,18 @@ class Store:
                 "some job holds it that long: keep transactions short, or use PostgreSQL"
             )
         try:
-            with self.engine.begin() as connection:
-                yield connection
+            yield
         finally:
             writers.release()
 
     def dispose(self) -> None:
-        """Close the idle connections of the threads' engine; the next use connects again."""
+        """Close the idle connections of the threads' engines; the next use connects again."""
         with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.dispose()
+            engines = (self._engine, self._stateless)
+            self._engine = self._stateless = None
+        for engine in engines:
+            if engine is not None:
+                engine.dispose()
 
     async def dispose_async(self) -> None:
         """Close the idle connections of the running loop's engine."""
@@ -146,7 +183,7 @@ class Store:
         if self._pid == os.getpid():
             return
         # Kept for good: a driver's connection that is finalised here would close it, or warn that it is open.
-        self._parents.append((self._engine, self._fresh, list(self._async.values())))
+        self._parents.append((self._engine, self._fresh, self._stateless, list(self._async.values())))
         self._forget()
 
     def _options(self) -> dict[str, Any]:
@@ -155,7 +192,11 @@ class Store:
     def _connect_args(self) -> dict[str, Any]:
         if self.is_sqlite:
             return {}
-        return {name: value for name, value in _CONNECT.items() if name not in self.url.query}
+        options: dict[str, Any] = {n: value for n, value in _CONNECT.items() if n not in self.url.query}
+        if _PREPARE in self.url.query:  # psycopg takes a number or None, an URL holds text
+            text = str(self.url.query[_PREPARE])
+            options[_PREPARE] = None if text == "none" else int(text)
+        return options
 
     def _prepare(self, engine: Engine) -> None:
         event.listen(engine, "handle_error", tell_owner)

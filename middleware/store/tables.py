@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, DateTime, LargeBinary, MetaData, Table, Text, func
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    Uuid,
+    func,
+)
+
+from .clock import Clock
+
+CLAIM_SECONDS: Final = 5.0
+"""How long whoever has claimed a row of the outbox has for it before somebody else may take it."""
 
 metadata = MetaData()
 """The library's tables; the application's are its own."""
@@ -47,3 +66,36 @@ job_intents = Table(
 have) or `confirmed`. What makes a key spent is its row in the ledger. `asked_at` is when the actor asked for
 the key, just before its call.
 """
+
+job_outbox = Table(
+    "job_outbox",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("message_id", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("enqueued_at", DateTime(timezone=True), nullable=False),
+    Column("due_at", DateTime(timezone=True), nullable=False),
+    Column("claimed_by", Text, nullable=False),
+    Column("claimed_until", DateTime(timezone=True), nullable=False, default=Clock(CLAIM_SECONDS)),
+    Column("refusals", Integer, nullable=False, server_default="0"),
+    Column("problem", Text),
+    Index("ix_job_outbox_claimed_until", "claimed_until"),
+    comment="Jobs that were committed with what they follow from, until the broker has confirmed them.",
+)
+"""Jobs on their way from a transaction to the broker; empty when all is well.
+
+`enqueued_at` and `due_at` are by the clock of who enqueued, as in every message; `claimed_until` is by the
+database's. `problem` says why the broker does not have a row yet, if that is known.
+"""
+
+job_maintenance = Table(
+    "job_maintenance",
+    metadata,
+    Column("process", Text, primary_key=True),
+    Column("started_at", DateTime(timezone=True), nullable=False),
+    Column("seen_at", DateTime(timezone=True), nullable=False),
+    comment="One row for each process that does the maintenance, updated every few seconds.",
+)
+"""Who does the maintenance; see `effects/presence.py`."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-from dramatiq import Actor, Worker
+from dramatiq import Actor, Message, Worker
 from dramatiq.middleware import Callbacks, GroupCallbacks, Middleware, MiddlewareError, Pipelines, SkipMessage
 
 from .copies import Copies
@@ -22,6 +22,7 @@ from .enqueueing import EnqueueingBroker
 from .ladder import levels_for
 from .liveness import EXIT_CONFIGURATION
 from .outcome import RETURNED, Dead, Outcome
+from .publication import Publication
 from .queues import Queue
 from .sending import Outbound
 from .settlement import Settlement
@@ -166,8 +167,11 @@ class JobBroker(EnqueueingBroker):
         """Run the hooks and collect what they enqueue; settlement publishes it before it acknowledges."""
         self._collecting.messages = delivery.follow_ups
         broken: Exception | None = None
+        is_followed = delivery.is_followed and result.get("exception") is None
         try:
             for middleware, hook in reversed(self._hooks.named("after_process_message")):
+                if is_followed and isinstance(middleware, _FOLLOWING):
+                    continue
                 try:
                     hook(self, delivery, **result)
                 except Exception as error:
@@ -182,6 +186,27 @@ class JobBroker(EnqueueingBroker):
         finally:
             self._collecting.messages = None
             set_current_delivery(None)
+
+    def following(self, delivery: Delivery, result: Any) -> list[tuple[Publication, int | None]]:
+        """Return what follows a job that is about to complete, with delays in ms; the caller stores it.
+
+        Parameters:
+            delivery: the job, whose actor has returned.
+            result: what the actor returned.
+
+        Raises:
+            Exception: what follows cannot be sent, so the job must not complete.
+        """
+        collected: list[tuple[Message[Any], int | None]] = []
+        self._collecting.messages = collected
+        try:
+            for middleware, hook in reversed(self._hooks.named("after_process_message")):
+                if isinstance(middleware, _FOLLOWING):
+                    hook(self, delivery, result=result)
+        finally:
+            self._collecting.messages = None
+        delivery.is_followed = True
+        return [(self._outgoing.publication(message, delay_ms), delay_ms) for message, delay_ms in collected]
 
     def _decide(self, delivery: Delivery, error: BaseException) -> Outcome:
         """Ask the middleware that decides what a failure means; without one a failure is dead."""

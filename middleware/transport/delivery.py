@@ -47,6 +47,7 @@ class Delivery(MessageProxy):
         evidence: attempt number and history of earlier attempts.
         outcome: how the delivery ended, None while it is not decided.
         follow_ups: messages to publish before the acknowledgement, with their delays in milliseconds.
+        is_followed: what follows the job's success is stored already, or nothing does.
         thread_id: the worker thread that runs the job, 0 before it starts.
         armed: what may interrupt the job, None before it starts; an actor that calls another one directly
             has one time limit.
@@ -78,6 +79,7 @@ class Delivery(MessageProxy):
         self.redelivered = redelivered
         self.outcome: Outcome | None = None
         self.follow_ups: list[tuple[Message[Any], int | None]] = []
+        self.is_followed = False
         self.thread_id = 0
         self.armed: Any = None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import dramatiq
 from dramatiq import Message
@@ -16,12 +16,15 @@ from ..errors import NotEnqueued
 from .awaiting import send_and_await
 from .hooks import Hooks
 from .outgoing import Outgoing
-from .publication import Publication
+from .publication import Publication, Ticket
 from .queues import Queue
 from .sending import Outbound, send
 
 _AT_ONCE: Final = 200
 """Messages that a coroutine checks before the event loop gets its turn."""
+
+Take: TypeAlias = Callable[[list[Publication]], None]
+"""What takes publications in the broker's place, such as a transaction; raises NotEnqueued if it cannot."""
 
 
 class EnqueueingBroker(dramatiq.Broker):
@@ -62,7 +65,9 @@ class EnqueueingBroker(dramatiq.Broker):
         self._outbound = outbound
 
     def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
-        """Publish a job and wait until the broker has it.
+        """Publish a job and wait until the broker has it, or write it in the ledger's transaction.
+
+        What a keyed actor sends while it runs is committed with its effect; see `Ledger.join`.
 
         Parameters:
             message: the job.
@@ -101,7 +106,7 @@ class EnqueueingBroker(dramatiq.Broker):
         publications: list[Publication] = []
         for _ in self._prepare(messages, delay_ms, publications):
             pass
-        if publications:
+        if publications and not self._has_joined(messages, publications, delay_ms):
             self._begin_sending(messages)
             send(self._outbound, messages, publications, self._publish_timeout)
         self._sent(messages, delay_ms)
@@ -125,18 +130,59 @@ class EnqueueingBroker(dramatiq.Broker):
         for checked in self._prepare(messages, delay_ms, publications):
             if checked % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-        if publications:
+        if publications and not self._has_joined(messages, publications, delay_ms):
             if type(self).begin_sending is not EnqueueingBroker.begin_sending:
                 await asyncio.to_thread(self._begin_sending, messages)
             await send_and_await(self._outbound, messages, publications, self._publish_timeout)
         self._sent(messages, delay_ms)
         return messages
 
+    def hand_over(
+        self, messages: Sequence[Message[Any]], take: Take, *, delay_ms: int | None = None
+    ) -> list[Message[Any]]:
+        """Have something else than the broker take jobs, after the checks and hooks of a send.
+
+        Parameters:
+            messages: the jobs; all are checked before any is taken.
+            take: called with their publications.
+            delay_ms: milliseconds until they are due; None or 0 means now.
+
+        Returns:
+            The messages, all taken.
+
+        Raises:
+            NotEnqueued: as `enqueue`.
+        """
+        messages = list(messages)
+        publications: list[Publication] = []
+        for _ in self._prepare(messages, delay_ms, publications):
+            pass
+        with _Refusing(messages):
+            take(publications)
+        self._sent(messages, delay_ms)
+        return messages
+
+    def submit(self, tickets: Sequence[Ticket]) -> None:
+        """Have publications published that were checked before; each ticket is told how it ended.
+
+        Raises:
+            NotEnqueued: none of them can be, now.
+        """
+        self.begin_sending()
+        self._outbound.submit(tickets)
+
+    def _has_joined(
+        self, messages: list[Message[Any]], publications: list[Publication], delay_ms: int | None
+    ) -> bool:
+        """Whether a transaction of this thread or coroutine has taken the jobs."""
+        with _Refusing(messages):
+            return any(join(self, publications, delay_ms) for _, join in self._hooks.named("join"))
+
     def _prepare(
         self, messages: list[Message[Any]], delay_ms: int | None, publications: list[Publication]
     ) -> Iterator[int]:
         """Check all messages, then add their publications; yields the number of steps that are done."""
-        try:
+        with _Refusing(messages):  # one is wrong, none is stored
             for step, message in enumerate(messages, start=1):
                 self._check(message)
                 yield step
@@ -145,16 +191,10 @@ class EnqueueingBroker(dramatiq.Broker):
                     self.emit_before("enqueue", message, delay_ms)
                 publications.append(self._outgoing.publication(message, delay_ms))
                 yield step
-        except NotEnqueued as error:
-            error.refused = messages  # one is wrong, none is stored
-            raise
 
     def _begin_sending(self, messages: list[Message[Any]]) -> None:
-        try:
+        with _Refusing(messages):
             self.begin_sending()
-        except NotEnqueued as error:
-            error.refused = messages
-            raise
 
     def _sent(self, messages: list[Message[Any]], delay_ms: int | None) -> None:
         if self._hooks.named("after_enqueue"):
@@ -180,3 +220,19 @@ class EnqueueingBroker(dramatiq.Broker):
 
     def begin_sending(self) -> None:
         """Do what has to be done before the first job can be stored; raises NotEnqueued if that fails."""
+
+
+class _Refusing:
+    """Names all messages in what is raised about one of them."""
+
+    __slots__ = ("_messages",)
+
+    def __init__(self, messages: list[Message[Any]]) -> None:
+        self._messages = messages
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, NotEnqueued):
+            error.refused = self._messages

@@ -20,8 +20,9 @@ def deployment(rabbit: Rabbit, postgresql_url: str, tmp_path: Path) -> Iterator[
     deployment = Deployment(rabbit, postgresql_url, tmp_path)
     yield deployment
     deployment.close()
-    for worker in deployment.workers:
-        sys.stdout.write(f"--- {worker.log.name}\n{worker.text()[-8000:]}\n")
+    logs = [worker.log for worker in deployment.workers] + [each.log for each in deployment.maintenance]
+    for log in logs:
+        sys.stdout.write(f"--- {log.name}\n{log.read_text(errors='replace')[-8000:]}\n")
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from middleware import QuorumBroker
 
 from ..rabbit import Rabbit
 from ..waiting import wait_until
+from .maintaining import Maintenance
 from .seen import Gates, Seen
 from .surroundings import surroundings
 from .workers import Worker
@@ -52,6 +53,7 @@ class Deployment:
         self.seen = Seen(folder)
         self.gates = Gates(folder)
         self.workers: list[Worker] = []
+        self.maintenance: list[Maintenance] = []
         self.senders: list[QuorumBroker] = []
         self.sender = self.make_sender()
 
@@ -73,6 +75,12 @@ class Deployment:
         worker = Worker(self.environment(**(settings or {})), log, **options)
         self.workers.append(worker)
         return worker
+
+    def maintain(self) -> Maintenance:
+        """Start a maintenance process and wait until it works."""
+        log = self.folder / f"maintenance-{len(self.maintenance) + 1}.log"
+        self.maintenance.append(Maintenance(self.environment(), log))
+        return self.maintenance[-1].wait_ready()
 
     def work_off(self, queue: str = "critical") -> None:
         """Run workers, one after the other, until a queue and its ladder are empty, dead letters apart."""
@@ -99,6 +107,8 @@ class Deployment:
         """End what this deployment started."""
         for worker in self.workers:
             worker.kill()
+        for maintenance in self.maintenance:
+            maintenance.kill()
         for sender in self.senders:
             sender.close()
 

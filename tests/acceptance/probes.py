@@ -98,6 +98,12 @@ async def probe_async(name: str, gate: str) -> None:
     _seen.note("ended", name, attempt)
 
 
+@dramatiq.actor(queue_name="critical", idempotency_key="probe-next:{name}")
+def probe_next(name: str, result: Any = None) -> None:
+    """Follow another job as the next step of its pipeline."""
+    _act(name)
+
+
 class DieAfterCommit(Middleware):
     """Kills this process once, between the commit of a charge and its acknowledgement."""
 

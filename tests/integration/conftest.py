@@ -14,4 +14,6 @@ from ..fixtures_database import (  # noqa: F401  # fixtures: pytest finds them h
 )
 from .application import configure, model, sync_jobs  # noqa: F401  # as above
 from .keyed_jobs import jobs, kind, postgresql_jobs, sqlite_jobs  # noqa: F401  # as above
-from .proxied_jobs import proxied, proxy  # noqa: F401  # as above
+from .outbox_jobs import make_outbox_jobs, outbox_jobs  # noqa: F401  # as above
+from .proxied_jobs import cutting_proxy, proxied  # noqa: F401  # as above
+from .sending_jobs import sending, sync_sending  # noqa: F401  # as above

@@ -6,7 +6,7 @@ A test writes an actor's body once, as a function of the session; `KeyedJobs` de
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
@@ -91,11 +91,19 @@ class KeyedJobs:
         kind: `def` or `async def`.
         threads: worker threads. Defaults to 4.
         time_limits: whether jobs are interrupted at their time limit. Defaults to True.
+        more: middleware that stands after the ledger.
         ledger: parameters of `Ledger`.
     """
 
     def __init__(
-        self, store: Store, kind: str, *, threads: int = 4, time_limits: bool = True, **ledger: Any
+        self,
+        store: Store,
+        kind: str,
+        *,
+        threads: int = 4,
+        time_limits: bool = True,
+        more: Sequence[Middleware] = (),
+        **ledger: Any,
     ) -> None:
         self.store = store
         self.kind = kind
@@ -108,6 +116,7 @@ class KeyedJobs:
                 CurrentMessage(),
                 *([TimeLimits()] if time_limits else []),
                 self.ledger,
+                *more,
                 AsyncIO(),
                 Failures(max_retries=0),
             ],

@@ -23,7 +23,7 @@ END_OTHERS: Final = (
 
 
 @pytest.fixture
-def proxy(postgresql_url: str) -> Iterator[CuttingProxy]:
+def cutting_proxy(postgresql_url: str) -> Iterator[CuttingProxy]:
     """A proxy in front of the PostgreSQL server."""
     url = make_url(postgresql_url)
     proxy = CuttingProxy(url.host or "127.0.0.1", url.port or 5432)
@@ -32,9 +32,9 @@ def proxy(postgresql_url: str) -> Iterator[CuttingProxy]:
 
 
 @pytest.fixture
-def proxied(proxy: CuttingProxy, postgresql_url: str, kind: str) -> Iterator[KeyedJobs]:
+def proxied(cutting_proxy: CuttingProxy, postgresql_url: str, kind: str) -> Iterator[KeyedJobs]:
     """Keyed actors whose connections go through the proxy."""
-    url = make_url(postgresql_url).set(host="127.0.0.1", port=proxy.port)
+    url = make_url(postgresql_url).set(host="127.0.0.1", port=cutting_proxy.port)
     jobs = KeyedJobs(Store(url.render_as_string(hide_password=False)), kind)
     yield jobs
     jobs.close()

@@ -17,40 +17,40 @@ from .proxied_jobs import COMMIT, END_OTHERS
 
 
 def test_a_confirmation_whose_answer_is_lost_counts(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store
 ) -> None:
     """The server commits and the answer gets lost: the job is completed, and one call was made."""
     journal = Journal()
     act = external_actor(proxied, journal.note)
-    proxy.cut_after = COMMIT
+    cutting_proxy.cut_after = COMMIT
     assert proxied.run(act, "a").outcome is COMPLETED
-    assert not proxy.is_armed
+    assert not cutting_proxy.is_armed
     assert (journal.entries, attempts(postgresql)) == (["pay:a"], [(1, "confirmed")])
     assert proxied.run(act, "a").outcome is DUPLICATE
 
 
 def test_a_confirmation_that_never_arrives_is_made_again(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store
 ) -> None:
     """The connection is lost before the server sees COMMIT: another one confirms the same call."""
     journal = Journal()
     act = external_actor(proxied, journal.note)
-    proxy.cut_before = COMMIT
+    cutting_proxy.cut_before = COMMIT
     assert proxied.run(act, "a").outcome is COMPLETED
-    assert not proxy.is_armed
+    assert not cutting_proxy.is_armed
     assert (journal.entries, keys(postgresql)) == (["pay:a"], ["pay:a"])
 
 
 def test_a_database_that_stays_away_leaves_an_unknown_outcome(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, monkeypatch: pytest.MonkeyPatch
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody can write down that the call was made: the dead letter says that it was."""
     for module in (external_threads, external_coroutines):
         monkeypatch.setattr(module, "PAUSES_SECONDS", (0.05, 0.05))
     act = external_actor(proxied, lambda key: None)
     proxied.run(act, "first")
-    proxy.on_cut = proxy.refuse
-    proxy.cut_before = COMMIT
+    cutting_proxy.on_cut = cutting_proxy.refuse
+    cutting_proxy.cut_before = COMMIT
     error = proxied.run(act, "a").error
     assert isinstance(error, UnknownOutcome)
     assert "the call was made, and its confirmation failed" in str(error)

@@ -47,28 +47,28 @@ def declare_whole(jobs: KeyedJobs, journal: Journal) -> Any:
 
 
 def test_a_commit_whose_answer_is_lost_has_completed(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, declare: Declare
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store, declare: Declare
 ) -> None:
     """The server commits and the answer gets lost: the job is completed, and its actor ran once."""
     journal = Journal()
     act = declare(proxied, journal)
-    proxy.cut_after = COMMIT
+    cutting_proxy.cut_after = COMMIT
     assert proxied.run(act, "a").outcome is COMPLETED
-    assert not proxy.is_armed
+    assert not cutting_proxy.is_armed
     assert (entries(postgresql), journal.entries) == (["a"], ["a"])
     assert proxied.run(act, "a").outcome is DUPLICATE
 
 
 def test_a_commit_that_never_arrives_is_a_transient_failure(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, declare: Declare
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store, declare: Declare
 ) -> None:
     """The connection is lost before the server sees COMMIT: the attempt fails, and the next one runs."""
     journal = Journal()
     act = declare(proxied, journal)
-    proxy.cut_before = COMMIT
+    cutting_proxy.cut_before = COMMIT
     failed = proxied.run(act, "a")
     assert isinstance(failed.error, OperationalError)
-    assert not proxy.is_armed
+    assert not cutting_proxy.is_armed
     assert (entries(postgresql), keys(postgresql)) == ([], [])
     assert proxied.run(act, "a").outcome is COMPLETED
     assert (entries(postgresql), journal.entries) == (["a"], ["a", "a"])
@@ -76,16 +76,16 @@ def test_a_commit_that_never_arrives_is_a_transient_failure(
 
 @pytest.mark.parametrize("arrives", [True, False])
 def test_a_commit_nobody_can_ask_about_is_snoozed(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, arrives: bool, declare: Declare
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store, arrives: bool, declare: Declare
 ) -> None:
     """The connection is lost during COMMIT and the server cannot be reached: the job is put off."""
     act = declare(proxied, Journal())
     proxied.run(act, "first")
-    proxy.on_cut = proxy.refuse
+    cutting_proxy.on_cut = cutting_proxy.refuse
     if arrives:
-        proxy.cut_after = COMMIT
+        cutting_proxy.cut_after = COMMIT
     else:
-        proxy.cut_before = COMMIT
+        cutting_proxy.cut_before = COMMIT
     ended = proxied.run(act, "a")
     assert isinstance(ended.error, Snooze)
     assert ended.outcome == Snoozed(timedelta(seconds=5), str(ended.error))
@@ -93,7 +93,7 @@ def test_a_commit_nobody_can_ask_about_is_snoozed(
 
 
 def test_a_key_spent_by_another_message_meanwhile_is_a_duplicate(
-    proxied: KeyedJobs, proxy: CuttingProxy, postgresql: Store, declare: Declare
+    proxied: KeyedJobs, cutting_proxy: CuttingProxy, postgresql: Store, declare: Declare
 ) -> None:
     """Nothing was committed, but a twin took the key before the lookup: this job is a duplicate."""
     act = declare(proxied, Journal())
@@ -105,8 +105,8 @@ def test_a_key_spent_by_another_message_meanwhile_is_a_duplicate(
                 insert(job_ledger).values(key="enter:a", args_hash=b"", actor="act", message_id="twin")
             )
 
-    proxy.cut_before = COMMIT
-    proxy.on_cut = twin
+    cutting_proxy.cut_before = COMMIT
+    cutting_proxy.on_cut = twin
     assert proxied.run(act, "a").outcome is DUPLICATE
     assert entries(postgresql) == []
 

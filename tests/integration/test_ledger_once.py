@@ -13,6 +13,7 @@ from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
 
 from ..journal import Journal
 from .keyed_jobs import KeyedJobs, enter, entries, keys, rows
+from .late_jobs import late_actor
 
 
 def test_effect_and_key_are_committed_together(jobs: KeyedJobs) -> None:
@@ -148,12 +149,8 @@ def test_a_job_without_a_key_is_invalid(jobs: KeyedJobs) -> None:
 
 
 def test_a_message_that_asks_for_another_job_is_invalid(jobs: KeyedJobs) -> None:
-    """A keyed job with a pipe_target that another client published is dead as invalid: nothing ran."""
-
-    @jobs.actor("enter:{one}")
-    def act(session: Session, one: str, *_: Any) -> None:
-        enter(session, one)
-
+    """A late job with a pipe_target that another client published is dead as invalid: nothing ran."""
+    act = late_actor(jobs)
     jobs.run(act, "first")
     message = act.message_with_options(args=("a",), pipe_target=act.message("b").asdict())
     ended = jobs.wait_for(jobs.put(message))

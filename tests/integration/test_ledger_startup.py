@@ -86,12 +86,15 @@ def test_missing_tables_are_refused(store: Store, caplog: pytest.LogCaptureFixtu
     assert line.endswith("run `jobsctl migrate`")
 
 
-def test_tables_of_the_version_before_are_refused(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """A database that has the ledger and no intents is refused with the command to run."""
+@pytest.mark.parametrize("table", ["job_intents", "job_outbox"])
+def test_tables_of_the_version_before_are_refused(
+    store: Store, caplog: pytest.LogCaptureFixture, table: str
+) -> None:
+    """A database that has the ledger and not all other tables is refused with the command to run."""
     with store.engine.begin() as connection:
-        connection.execute(text("DROP TABLE job_intents"))
+        connection.execute(text(f"DROP TABLE {table}"))
     line = refusal(store, caplog)
-    assert "job_intents" in line
+    assert table in line
     assert line.endswith("run `jobsctl migrate`")
 
 

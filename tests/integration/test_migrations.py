@@ -20,7 +20,7 @@ from middleware.store.migrate import LIBRARY, Migrated, application_branch
 from ..fixtures_database import new_database
 
 VERSIONS = {"job_library_version", "job_application_version"}
-HEADS = [Migrated("library", None, "0002"), Migrated("application", None, "0002")]
+HEADS = [Migrated("library", None, "0003"), Migrated("application", None, "0002")]
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])
@@ -91,7 +91,7 @@ def test_up_down_and_up_again(empty_url: str) -> None:
     full = tables(empty_url)
     assert migrate_down(empty_url) == [
         Migrated("application", "0002", None),
-        Migrated("library", "0002", None),
+        Migrated("library", "0003", None),
     ]
     assert tables(empty_url) == VERSIONS
     assert migrate(empty_url) == HEADS
@@ -105,7 +105,7 @@ def test_a_second_run_does_nothing(empty_url: str) -> None:
     with store.engine.begin() as connection:
         connection.execute(text("INSERT INTO accounts (id, balance) VALUES ('a', 1)"))
     assert migrate(empty_url) == [
-        Migrated("library", "0002", "0002"),
+        Migrated("library", "0003", "0003"),
         Migrated("application", "0002", "0002"),
     ]
     with store.engine.connect() as connection:
@@ -152,7 +152,7 @@ def test_a_migration_that_fails_leaves_nothing_half_done(empty_url: str) -> None
 def test_the_librarys_branch_runs_alone(empty_url: str) -> None:
     """An application that keeps its tables elsewhere gets the library's alone."""
     assert migrate(empty_url, application=None) == HEADS[:1]
-    assert tables(empty_url) == {"job_ledger", "job_intents", "job_library_version"}
+    assert tables(empty_url) == {*metadata.tables, "job_library_version"}
 
 
 def test_an_application_is_found_by_its_name() -> None:

@@ -1,0 +1,119 @@
+"""How does somebody who writes to the database enqueue a job in the same transaction?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final, TypeAlias, TypeVar
+
+import dramatiq
+from dramatiq import Message
+from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
+
+from ..transport.broker import JobBroker
+from .ledger import Ledger
+
+R = TypeVar("R")
+AnySession: TypeAlias = Session | scoped_session[Any]
+AnyAsyncSession: TypeAlias = AsyncSession | async_scoped_session[Any]
+
+_MS: Final = timedelta(milliseconds=1)
+
+
+def enqueue(
+    session: AnySession,
+    message: Message[R],
+    *,
+    delay: timedelta | int | None = None,
+    broker: JobBroker | None = None,
+) -> Message[R]:
+    """Enqueue a job in a transaction: it is sent if that commits, and never if it does not.
+
+    ::
+
+        with Session.begin() as session:
+            session.add(order)
+            enqueue(session, charge_credit.message("t1", "m1"))
+
+    Nothing is sent to the broker, or to the database, by this call: the job is written with the session's
+    next flush and published after the commit, which does not wait for it. A broker that is away holds up
+    neither.
+
+    Parameters:
+        session: of the database that holds the kit's tables.
+        message: the job, as `actor.message(…)` makes it.
+        delay: until it is due, a timedelta or milliseconds, counted from this call. Defaults to None: now.
+        broker: one of the kit's, whose middleware has a `Ledger`. Defaults to Dramatiq's global one.
+
+    Returns:
+        The message.
+
+    Raises:
+        NotEnqueued: it cannot be sent; its subclasses say what is wrong with it. `OutboxFull`: too many wait.
+    """
+    enqueue_all(session, [message], delay=delay, broker=broker)
+    return message
+
+
+def enqueue_all(
+    session: AnySession,
+    messages: Sequence[Message[Any]],
+    *,
+    delay: timedelta | int | None = None,
+    broker: JobBroker | None = None,
+) -> list[Message[Any]]:
+    """Enqueue many jobs in a transaction; all are checked before the first is written. See `enqueue`."""
+    within: object = session() if isinstance(session, scoped_session) else session
+    if not isinstance(within, Session):
+        raise TypeError(
+            f"expected session to be a Session, got: {type(within).__name__}; with an AsyncSession, "
+            "await enqueue_async(…) or enqueue_all_async(…)"
+        )
+    return _enqueue_all(within, messages, delay, broker)
+
+
+async def enqueue_async(
+    session: AnyAsyncSession,
+    message: Message[R],
+    *,
+    delay: timedelta | int | None = None,
+    broker: JobBroker | None = None,
+) -> Message[R]:
+    """Enqueue a job in the transaction of an AsyncSession. See `enqueue`."""
+    await enqueue_all_async(session, [message], delay=delay, broker=broker)
+    return message
+
+
+async def enqueue_all_async(
+    session: AnyAsyncSession,
+    messages: Sequence[Message[Any]],
+    *,
+    delay: timedelta | int | None = None,
+    broker: JobBroker | None = None,
+) -> list[Message[Any]]:
+    """Enqueue many jobs in the transaction of an AsyncSession. See `enqueue_all`."""
+    within: object = session() if isinstance(session, async_scoped_session) else session
+    if not isinstance(within, AsyncSession):
+        raise TypeError(
+            f"expected session to be an AsyncSession, got: {type(within).__name__}; with a Session, "
+            "call enqueue(…) or enqueue_all(…)"
+        )
+    return _enqueue_all(within.sync_session, messages, delay, broker)
+
+
+def _enqueue_all(
+    session: Session,
+    messages: Sequence[Message[Any]],
+    delay: timedelta | int | None,
+    broker: JobBroker | None,
+) -> list[Message[Any]]:
+    chosen = dramatiq.get_broker() if broker is None else broker
+    outbox = Ledger.of(chosen).outbox
+    assert isinstance(chosen, JobBroker)
+    delay_ms = delay // _MS if isinstance(delay, timedelta) else delay
+    return chosen.hand_over(
+        messages,
+        lambda publications: outbox.add(session, chosen, publications, delay_ms),
+        delay_ms=delay_ms,
+    )
