@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
@@ -118,7 +118,6 @@ class Intents:
         return self._insert(connection, entry, last.fence + 1)
 
     def _insert(self, connection: Connection, entry: Entry, fence: int) -> Taken | Busy:
-        new = sqlite.insert if self.store.is_sqlite else postgresql.insert
         row = {
             **entry._asdict(),
             "fence": fence,
@@ -127,7 +126,7 @@ class Intents:
             "began_at": clock(),
             "lease_until": clock(self.lease),
         }
-        taken = new(job_intents).values(row).on_conflict_do_nothing().returning(_I.fence)
+        taken = _insert(connection, job_intents).values(row).on_conflict_do_nothing().returning(_I.fence)
         is_ours = connection.execute(taken).scalar() is not None
         return Taken(fence) if is_ours else Busy(timedelta(0))  # a twin was faster by a moment
 
@@ -197,6 +196,11 @@ def confirm(connection: Connection, token: Token, result: str | None, *, is_care
     return True
 
 
+def _insert(connection: Connection, table: Table) -> Any:
+    """Return an INSERT that may meet a row which is there already."""
+    return (sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert)(table)
+
+
 def _attempts(connection: Connection, key: str) -> list[Any]:
     """Return a key's attempts, oldest first, locked until the transaction ends."""
     left = _seconds(connection, _I.lease_until, clock()).label("left")
@@ -224,7 +228,7 @@ def _confirm(connection: Connection, token: Token, result: str | None) -> None:
 def _adopt(connection: Connection, attempt: Any) -> None:
     """Spend the key of an attempt whose confirmation came too late to do so itself."""
     row = {name: getattr(attempt, name) for name in Entry._fields}
-    connection.execute(insert(job_ledger).values(row))
+    connection.execute(_insert(connection, job_ledger).values(row).on_conflict_do_nothing())
 
 
 def _is(token: Token) -> ColumnElement[bool]:
