@@ -1,4 +1,4 @@
-"""`jobsctl key show`: was an idempotency key spent, and which attempts were made at its effect?"""
+"""`jobsctl key show`: was an idempotency key spent, which attempts were made, and what waits to be sent?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..effects.history import Commit, History, Tried, history_of
+from ..effects.history import Commit, History, Sent, Tried, history_of
+from ..effects.ledger import Ledger
 from .application import load_application
 
 key = typer.Typer(help="Look into idempotency keys.", no_args_is_help=True)
@@ -25,9 +26,9 @@ def show(
     text: Annotated[str, typer.Argument(metavar="KEY", help="As its actor's template renders it.")],
     as_json: Annotated[bool, typer.Option("--json", help="An object; null where there is nothing.")] = False,
 ) -> None:
-    """Show the commit that spent a key, and the attempts at an external effect."""
-    application, _ = load_application()
-    history = history_of(application.store, text)
+    """Show the commit that spent a key, the attempts at an external effect, and what waits in the outbox."""
+    application, broker = load_application()
+    history = history_of(application.store, text, Ledger.of(broker).actors)
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(history), indent=2, default=_as_text))
         return
@@ -37,6 +38,8 @@ def show(
         typer.echo(f"\nattempt {attempt.number} {attempt.state}")
         for name, value in _facts(attempt):
             typer.echo(f"  {name:<8}{value}")
+    for send in history.sends:
+        typer.echo(f"\nsent      {_sent(send)}")
     verdict = _advice(history)
     if verdict:
         typer.echo(f"\n{verdict}")
@@ -46,6 +49,14 @@ def _commit(commit: Commit | None) -> str:
     if commit is None:
         return "no"
     return f"{_as_text(commit.at)} by {commit.actor}, message {commit.message_id}"
+
+
+def _sent(send: Sent) -> str:
+    why = f"; {send.problem}" if send.problem else ""
+    return (
+        f"{_as_text(send.enqueued_at)} to {send.actor}, message {send.message_id}, waits in the outbox, due "
+        f"{_as_text(send.due_at)}{why}"
+    )
 
 
 def _facts(attempt: Tried) -> list[tuple[str, str]]:
@@ -76,8 +87,10 @@ def _advice(history: History) -> str:
     if history.commit is not None:
         several = sum(each.state == "confirmed" for each in history.attempts) > 1
         return "Confirmed more than once: look for a second effect at the provider." if several else ""
-    if last is None:
+    if last is None and not history.sends:
         return "Nobody has spent this key, and no external effect was attempted with it."
+    if last is None:
+        return ""
     if last.state == "unknown" or (last.state == "held" and not last.is_alive):
         return "The effect may have taken place or not: look this key up at the provider."
     return ""

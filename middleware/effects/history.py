@@ -1,17 +1,19 @@
-"""What do the tables know about an idempotency key: was it spent, and which attempts were made?"""
+"""What do the tables know about an idempotency key: was it sent, which attempts were made, was it spent?"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import select
+from dramatiq import Message
+from sqlalchemy import Connection, select
 
-from ..store import Store, job_intents, job_ledger
-from .clock import clock
+from ..store import Clock, Store, job_intents, job_ledger, job_outbox
 from .intents import HELD
+from .keyed import KeyedActor
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,25 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A job with the key that waits in the outbox, for the broker or for its time.
+
+    Attributes:
+        actor: whose.
+        message_id: of the job.
+        enqueued_at: when it was sent.
+        due_at: when it is to run.
+        problem: why the broker does not have it yet; None if that is not known.
+    """
+
+    actor: str
+    message_id: str
+    enqueued_at: datetime
+    due_at: datetime
+    problem: str | None
+
+
+@dataclass(frozen=True)
 class History:
     """All about a key.
 
@@ -70,27 +91,50 @@ class History:
         key: the key.
         commit: None if it is not spent.
         attempts: oldest first; none for effects in the database, which leave no trace but their commit.
+        sends: what waits in the outbox, oldest first; a job that the broker has is in none of the tables.
     """
 
     key: str
     commit: Commit | None
     attempts: tuple[Tried, ...]
+    sends: tuple[Sent, ...]
 
 
-def history_of(store: Store, key: str) -> History:
+def history_of(store: Store, key: str, actors: Collection[KeyedActor]) -> History:
     """Look a key up.
+
+    Parameters:
+        store: the database.
+        key: as its actor's template renders it.
+        actors: the declared actors with a key.
 
     Raises:
         sqlalchemy.exc.DBAPIError: the database does not answer, or lacks a table.
     """
     spent = select(job_ledger).where(job_ledger.c.key == key)
-    is_alive = ((job_intents.c.state == HELD) & (job_intents.c.lease_until > clock())).label("is_alive")
+    is_alive = ((job_intents.c.state == HELD) & (job_intents.c.lease_until > Clock())).label("is_alive")
     tried = select(job_intents, is_alive).where(job_intents.c.key == key).order_by(job_intents.c.fence)
     with store.engine.connect() as connection:
         row = connection.execute(spent).one_or_none()
         attempts = connection.execute(tried).all()
+        sends = tuple(_sends(connection, key, actors))
     commit = None if row is None else Commit(row.actor, row.message_id, _in_utc(row.created_at))
-    return History(key, commit, tuple(_attempt(each) for each in attempts))
+    return History(key, commit, tuple(_attempt(each) for each in attempts), sends)
+
+
+def _sends(connection: Connection, key: str, actors: Collection[KeyedActor]) -> Iterator[Sent]:
+    """Yield what waits in the outbox with the key: a row does not have it, but its message makes it."""
+    could = {each.name: each for each in actors if key.startswith(each.template.shape[0])}
+    rows = select(job_outbox).where(job_outbox.c.actor.in_(could)).order_by(job_outbox.c.id)
+    for row in connection.execute(rows):
+        message = Message.decode(row.body)
+        try:
+            entry = could[row.actor].entry(message.args, message.kwargs, message.message_id)
+        except ValueError:  # of another version of its actor
+            continue
+        if entry.key == key:
+            times = _in_utc(row.enqueued_at), _in_utc(row.due_at)
+            yield Sent(row.actor, row.message_id, *times, row.problem)
 
 
 def _attempt(row: Any) -> Tried:

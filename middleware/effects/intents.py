@@ -17,8 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, sel
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from ..store import Store, job_intents, job_ledger
-from .clock import clock
+from ..store import Clock, Store, job_intents, job_ledger
 from .entry import Entry
 from .recovery import conflict, is_spent_there
 
@@ -123,8 +122,8 @@ class Intents:
             "fence": fence,
             "state": HELD,
             "holder": f"{socket.gethostname()}:{os.getpid()}",
-            "began_at": clock(),
-            "lease_until": clock(self.lease),
+            "began_at": Clock(),
+            "lease_until": self._lease_end(),
         }
         taken = _insert(connection, job_intents).values(row).on_conflict_do_nothing().returning(_I.fence)
         is_ours = connection.execute(taken).scalar() is not None
@@ -136,15 +135,15 @@ class Intents:
         is_done = exists().where(earlier.c.key == token[0], earlier.c.state == CONFIRMED)
         asked = (
             update(job_intents)
-            .where(_is(token), _I.state == HELD, _I.lease_until > clock(), ~is_done)
-            .values(asked_at=clock(), lease_until=clock(self.lease))
+            .where(_is(token), _I.state == HELD, _I.lease_until > Clock(), ~is_done)
+            .values(asked_at=Clock(), lease_until=self._lease_end())
         )
         return self._write(lambda connection: connection.execute(asked).rowcount == 1)
 
     def renew(self, tokens: Collection[Token]) -> None:
         """Give the leases of attempts that are under way their full length again."""
         held = update(job_intents).where(tuple_(_I.key, _I.fence).in_(tokens), _I.state == HELD)
-        self._write(lambda connection: connection.execute(held.values(lease_until=clock(self.lease))))
+        self._write(lambda connection: connection.execute(held.values(lease_until=self._lease_end())))
 
     def release(self, token: Token, reason: str) -> None:
         """Note that an attempt did nothing: the next one may begin."""
@@ -157,6 +156,9 @@ class Intents:
     def confirm_late(self, token: Token, result: str | None) -> None:
         """Note that an attempt took effect that was overtaken; no newer one's row is changed."""
         self._write(lambda connection: _confirm(connection, token, result))
+
+    def _lease_end(self) -> Clock:
+        return Clock(self.lease.total_seconds())
 
     def _write(self, work: Callable[[Connection], R]) -> R:
         """Do something in a transaction of its own; a dead connection of the pool costs no attempt."""
@@ -203,7 +205,7 @@ def _insert(connection: Connection, table: Table) -> Any:
 
 def _attempts(connection: Connection, key: str) -> list[Any]:
     """Return a key's attempts, oldest first, locked until the transaction ends."""
-    left = _seconds(connection, _I.lease_until, clock()).label("left")
+    left = _seconds(connection, _I.lease_until, Clock()).label("left")
     query = select(job_intents, left).where(_I.key == key).order_by(_I.fence).with_for_update()
     return list(connection.execute(query).all())
 
@@ -217,12 +219,12 @@ def _seconds(connection: Connection, end: Any, begin: Any) -> ColumnElement[Any]
 def _end(connection: Connection, token: Token, state: str, reason: str) -> None:
     """End an attempt that is not confirmed; one that is stays so."""
     ended = update(job_intents).where(_is(token), _I.state.in_((HELD, UNKNOWN)))
-    connection.execute(ended.values(state=state, ended_at=clock(), reason=reason[:_LONGEST_REASON]))
+    connection.execute(ended.values(state=state, ended_at=Clock(), reason=reason[:_LONGEST_REASON]))
 
 
 def _confirm(connection: Connection, token: Token, result: str | None) -> None:
     confirmed = update(job_intents).where(_is(token))
-    connection.execute(confirmed.values(state=CONFIRMED, ended_at=clock(), result=result, reason=None))
+    connection.execute(confirmed.values(state=CONFIRMED, ended_at=Clock(), result=result, reason=None))
 
 
 def _adopt(connection: Connection, attempt: Any) -> None:

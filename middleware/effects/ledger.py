@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, Final
 
@@ -108,6 +109,11 @@ class Ledger(Middleware):
             "expected the broker to be one of the kit's with a Ledger in its middleware list, got: "
             f"{type(broker).__name__} without one; set it with dramatiq.set_broker(…), or pass broker=…"
         )
+
+    @property
+    def actors(self) -> Collection[KeyedActor]:
+        """The declared actors with a key."""
+        return self._actors.values()
 
     @property
     def actor_options(self) -> set[str]:

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
+from jobs import charge_credit
 from middleware import Store
 from middleware.effects.entry import Entry
 from middleware.effects.intents import Intents, Taken
+from middleware.effects.outbox.row import OutboxRow
+from middleware.transport.publication import READY, Publication
 
 from ..mail_server import BREAK_OFF, serve_mail
 from .commands import embedded, fail, jobsctl, succeed
@@ -82,7 +86,7 @@ def test_an_effect_in_the_database_is_its_commit(seeded: dict[str, str]) -> None
 def test_a_key_that_nobody_knows(seeded: dict[str, str]) -> None:
     """It is said to be unspent; a program gets nulls."""
     assert "Nobody has spent this key" in succeed("key", "show", "no:such", settings=seeded)
-    assert shown(seeded, "no:such") == {"key": "no:such", "commit": None, "attempts": []}
+    assert shown(seeded, "no:such") == {"key": "no:such", "commit": None, "attempts": [], "sends": []}
 
 
 def test_attempts_under_way_and_abandoned(deployment: Deployment) -> None:
@@ -101,6 +105,29 @@ def test_attempts_under_way_and_abandoned(deployment: Deployment) -> None:
     assert "which is over" in text
     assert "asked   never" in text
     store.dispose()
+
+
+def test_a_job_that_waits_in_the_outbox(deployment: Deployment) -> None:
+    """A job that was committed, and that the broker does not have yet, is shown with its time."""
+    store = Store(deployment.database_url)
+    message = charge_credit.message("t1", "m1")
+    with Session(store.engine) as session, session.begin():
+        session.add(OutboxRow(publication_of(message), 3_600_000, "a test"))
+        session.add(OutboxRow(publication_of(charge_credit.message("t1", "m2")), None, "a test"))
+    settings = deployment.environment()
+    (send,) = shown(settings, "credit:t1:m1")["sends"]
+    assert (send["actor"], send["message_id"], send["problem"]) == ("charge_credit", message.message_id, None)
+    assert send["enqueued_at"] < send["due_at"]
+    text = succeed("key", "show", "credit:t1:m1", settings=settings)
+    assert f"to charge_credit, message {message.message_id}, waits in the outbox, due " in text
+    store.dispose()
+
+
+def publication_of(message: Any) -> Publication:
+    """Return what is published of a message."""
+    return Publication(
+        "critical", READY, message.encode(), message_id=message.message_id, actor=message.actor_name
+    )
 
 
 def test_without_tables_the_command_says_what_to_run(tmp_path: Path) -> None:

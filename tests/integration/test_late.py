@@ -158,6 +158,29 @@ def test_a_block_that_raised_may_be_entered_again(jobs: KeyedJobs) -> None:
     assert entries(jobs.store) == ["a1"]
 
 
+@pytest.mark.parametrize("effect", ["late", "external"])
+def test_what_the_block_sends_goes_with_its_commit(jobs: KeyedJobs, effect: str) -> None:
+    """A send in the block joins its transaction: nothing is sent if it fails, and once if it commits."""
+    sent, journal = Journal(), Journal()
+    other = jobs.declare(sent.note, "other")
+
+    def write(session: Session, one: str) -> None:
+        enter(session, one)
+        other.send(one)
+        journal.note(one)
+        if len(journal.entries) == 1:
+            raise RuntimeError("not this time")
+
+    options: dict[str, Any] = {"effect": effect, **({"on_unknown": "retry"} if effect == "external" else {})}
+    act = late_actor(jobs, write=write, **options)
+    assert isinstance(jobs.run(act, "a").error, RuntimeError)
+    assert jobs.run(act, "a").outcome is COMPLETED
+    assert jobs.run(act, "a").outcome is DUPLICATE
+    assert sent.wait_for(1) == ["a"]
+    wait_until(lambda: rows(jobs.store.engine, "SELECT count(*) FROM job_outbox") == [0], what="no row")
+    assert sent.entries == ["a"]
+
+
 def test_a_keyed_actor_that_is_called_in_the_block_joins_it(jobs: KeyedJobs) -> None:
     """In the block, current_session() is its session, and a direct call is committed with it."""
 
