@@ -40,9 +40,9 @@ def show(
             typer.echo(f"  {name:<8}{value}")
     for send in history.sends:
         typer.echo(f"\nsent      {_sent(send)}")
-    verdict = _advice(history)
-    if verdict:
-        typer.echo(f"\n{verdict}")
+    advice = _advice(history)
+    if advice:
+        typer.echo(f"\n{advice}")
 
 
 def _commit(commit: Commit | None) -> str:
@@ -64,10 +64,7 @@ def _facts(attempt: Tried) -> list[tuple[str, str]]:
     facts = [
         ("began", f"{_as_text(attempt.began_at)} by {attempt.actor}, message {attempt.message_id}"),
         ("holder", attempt.holder),
-        (
-            "asked",
-            "never" if attempt.asked_at is None else _as_text(attempt.asked_at),
-        ),
+        ("asked", "never" if attempt.asked_at is None else _as_text(attempt.asked_at)),
     ]
     if attempt.lease_until is not None:
         over = "" if attempt.is_alive else ", which is over"

@@ -32,10 +32,6 @@ class BadInput(JobsError):
     """What was typed does not fit."""
 
 
-class CommandFailed(JobsError):
-    """The command understood and tried; the text says what came out."""
-
-
 EXPECTED: Final = (JobsError, DBAPIError)
 """What `explain` has words for."""
 

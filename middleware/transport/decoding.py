@@ -14,7 +14,7 @@ from dramatiq import Message
 
 _FIELDS: Final = {"queue_name", "actor_name", "args", "kwargs", "options", "message_id", "message_timestamp"}
 _LONGEST_ID: Final = 255  # bytes: an AMQP short string, which carries id and actor in the properties
-_LATEST_MS: Final = 2**53
+_LARGEST: Final = 2**53
 
 
 class Undecodable(ValueError):
@@ -81,8 +81,9 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_moment(value: object) -> bool:
-    return _is_whole(value) and 0 <= value < _LATEST_MS  # type: ignore[operator]  # _is_whole narrows
+def _is_count(value: object) -> bool:
+    """A whole number, of retries or milliseconds, from zero up to what a double holds exactly."""
+    return _is_whole(value) and 0 <= value < _LARGEST  # type: ignore[operator]  # _is_whole narrows
 
 
 def _is_name(value: object) -> bool:
@@ -104,7 +105,7 @@ _RULES: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
     ("kwargs", _is_object, "an object"),
     ("options", _is_object, "an object"),
     ("message_id", _is_id, f"a string of 1 to {_LONGEST_ID} bytes"),
-    ("message_timestamp", _is_moment, "milliseconds since 1970"),
+    ("message_timestamp", _is_count, "milliseconds since 1970"),
 )
 
 
@@ -134,11 +135,11 @@ def _is_flag(value: object) -> bool:
 _OPTIONS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "time_limit": (_is_duration, "milliseconds above zero"),
     "max_age": (_is_duration, "milliseconds above zero"),
-    "max_retries": (_is_moment, "a count"),
-    "retries": (_is_moment, "a count"),
-    "min_backoff": (_is_moment, "milliseconds"),
-    "max_backoff": (_is_moment, "milliseconds"),
-    "delay": (_is_moment, "milliseconds"),
+    "max_retries": (_is_count, "a count"),
+    "retries": (_is_count, "a count"),
+    "min_backoff": (_is_count, "milliseconds"),
+    "max_backoff": (_is_count, "milliseconds"),
+    "delay": (_is_count, "milliseconds"),
     "on_success": (_is_name, "an actor's name"),
     "on_failure": (_is_name, "an actor's name"),
     "on_retry_exhausted": (_is_name, "an actor's name"),

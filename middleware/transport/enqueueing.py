@@ -203,9 +203,8 @@ class EnqueueingBroker(dramatiq.Broker):
 
     def _follow(self, following: list[Any], message: Message[Any], delay_ms: int | None) -> None:
         """Collect what follows a job; what cannot be published raises now, while it can fail the job."""
-        self._outgoing.check_form(
-            message
-        )  # of any size: a callback carries the whole message that it follows
+        # Of any size: a callback carries the whole message that it follows.
+        self._outgoing.check_form(message)
         for _middleware, check in self._hooks.named("check_message"):
             check(self, message)
         self.emit_before("enqueue", message, delay_ms)

@@ -51,8 +51,7 @@ def check_sends(inspection: Inspection) -> Iterator[Finding]:
                     expression,
                     send.module,
                     f"{name} is part of the key of actor {send.actor.name!r} and comes from {what}: "
-                    "every send "
-                    "makes a new key, so that no duplicate is ever found",
+                    "every send makes a new key, so that no duplicate is ever found",
                     "send the id of what the job is about, made once, where that is stored; or leave the "
                     "field out of the key",
                     send.call.end_lineno or 0,

@@ -47,9 +47,8 @@ def check_identifying(inspection: Inspection) -> Iterator[Finding]:
             yield about(
                 actor,
                 "JOB201",
-                f"{', '.join(missing)} may identify what the job is about, and is not in the key: "
-                "jobs that differ "
-                "in nothing else are key conflicts",
+                f"{', '.join(missing)} may identify what the job is about, and is not in the key: jobs that "
+                "differ in nothing else are key conflicts",
                 "add it to idempotency_key, unless the other fields decide it",
                 "idempotency_key",
             )
@@ -68,9 +67,8 @@ def check_lists(inspection: Inspection) -> Iterator[Finding]:
                     "JOB203",
                     each,
                     actor.home,
-                    f"actor {actor.name!r}: {each.arg} may be many things to do in one job: if one "
-                    "fails, all are "
-                    "done again",
+                    f"actor {actor.name!r}: {each.arg} may be many things to do in one job: if one fails, "
+                    "all are done again",
                     "send a job for each, with broker.enqueue_many()",
                 )
 
@@ -83,8 +81,8 @@ def check_loops(inspection: Inspection) -> Iterator[Finding]:
                 "JOB204",
                 send.call,
                 send.module,
-                f"jobs for actor {send.actor.name!r} are sent one by one in a loop, each with a wait "
-                "for its confirm",
+                f"jobs for actor {send.actor.name!r} are sent one by one in a loop, each with a wait for its "
+                "confirm",
                 "make messages with .message() and hand them to broker.enqueue_many(), which waits once",
             )
 
@@ -124,11 +122,10 @@ def check_results(inspection: Inspection) -> Iterator[Finding]:
                         "JOB205",
                         node,
                         module,
-                        f"the result of a job for actor {send.actor.name!r} is waited for after its "
-                        "send: the caller "
-                        "is held up by every job before it",
-                        "call the function directly, with a timeout; or answer now and let the "
-                        "caller ask later",
+                        f"the result of a job for actor {send.actor.name!r} is waited for after its send: "
+                        "the caller is held up by every job before it",
+                        "call the function directly, with a timeout; or answer now and let the caller ask "
+                        "later",
                     )
 
 

@@ -12,9 +12,8 @@ from ..inspection import Inspection, about
 from ..writes import Effect, network_in, reached, writes_in
 
 _FIX: Final = (
-    'declare idempotency_key="name:{parameter}" and write with current_session(), or say why a '
-    "second run does "
-    'no harm: idempotent="upsert by primary key"'
+    'declare idempotency_key="name:{parameter}" and write with current_session(), or say why a second run '
+    'does no harm: idempotent="upsert by primary key"'
 )
 
 
@@ -70,12 +69,10 @@ def _check_network(inspection: Inspection, actor: Actor) -> Iterator[Finding]:
         yield about(
             actor,
             "JOB202",
-            f"it may reach the network ({_told(effect)}) inside the ledger's transaction, which waits "
-            "for the "
-            "answer and cannot take back what was sent",
-            'declare effect="external" for what is done elsewhere, effect="late" for what is '
-            "computed before it is "
-            "written, or leave the call to a job of its own",
+            f"it may reach the network ({_told(effect)}) inside the ledger's transaction, which waits for "
+            "the answer and cannot take back what was sent",
+            'declare effect="external" for what is done elsewhere, effect="late" for what is computed before '
+            "it is written, or leave the call to a job of its own",
         )
 
 

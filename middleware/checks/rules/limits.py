@@ -84,9 +84,8 @@ def _check_time_limit(actor: Actor, queues: Mapping[str, Queue]) -> Iterator[Fin
     yield about(
         actor,
         "JOB111",
-        f"expected time_limit to be milliseconds above zero and at most {queue.time_limit / _MS:.0f}, "
-        "the limit of "
-        f"queue {queue.name!r} ({format_duration(queue.time_limit)}), got: {limit!r}",
+        f"expected time_limit to be milliseconds above zero and at most {queue.time_limit / _MS:.0f}, the "
+        f"limit of queue {queue.name!r} ({format_duration(queue.time_limit)}), got: {limit!r}",
         "raise the queue's time_limit, or choose another queue",
         "time_limit",
     )
