@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dramatiq.middleware import AgeLimit, Callbacks, CurrentMessage, Middleware, Pipelines
 
-from middleware import AsyncIO, Failures, InlineBroker, Ledger, QuorumBroker, Shutdown, Store, TimeLimits
+from middleware import (
+    AsyncIO,
+    Failures,
+    InlineBroker,
+    Ledger,
+    QuorumBroker,
+    Retention,
+    Shutdown,
+    Store,
+    TimeLimits,
+)
 from middleware.configuration import INLINE
 from middleware.transport.broker import JobBroker
 
@@ -28,6 +38,7 @@ def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
             lease=settings.effect_lease,
             grace=settings.shutdown_grace,
             outbox_limit=settings.outbox_limit,
+            retention=Retention(settings.ledger_retention, settings.replay_window, settings.prune_every),
         ),
         Callbacks(),  # on_success and on_failure; what follows a keyed job is written in its commit
         Pipelines(),  # the next step of a pipeline

@@ -57,6 +57,8 @@ MAILBOX: Final = read_by(
 
 Short: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=10), timedelta(hours=1))]
 Long: TypeAlias = Annotated[timedelta, duration(timedelta(milliseconds=100), timedelta(days=365))]
+Span: TypeAlias = Annotated[timedelta, duration(timedelta(0), timedelta(days=3650))]
+Every: TypeAlias = Annotated[timedelta, duration(timedelta(minutes=1), timedelta(days=365))]
 Lease: TypeAlias = Annotated[timedelta, duration(timedelta(seconds=1), timedelta(hours=1))]
 
 
@@ -129,6 +131,15 @@ class Settings(BaseSettings):
     without a sign of life, of which it gives three in that time. Then its outcome is unknown. Defaults to
     30 s."""
 
+    ledger_retention: Span = timedelta(days=120)
+    """How long idempotency keys are remembered; a job that comes later, and has no row, is a dead letter. At
+    least JOBS_MAX_DELAY, what a job may wait and be retried for, and JOBS_REPLAY_WINDOW together. Defaults to
+    120 days."""
+    replay_window: Span = timedelta(days=30)
+    """How long after it became a dead letter a job may be replayed. Defaults to 30 days."""
+    prune_every: Every = timedelta(days=1)
+    """How often `jobsctl maintenance` forgets the keys that are older than that. Defaults to once a day."""
+
     # Email
     mail_from: Annotated[str, MAILBOX] = "jobs@localhost"
     """Whom email is from, `name@domain` or `Name <name@domain>`. Defaults to `jobs@localhost`."""
@@ -154,6 +165,15 @@ class Settings(BaseSettings):
         self._in_order("max_backoff", "max_delay")
         self._in_order("effect_lease", "max_delay")
         self._in_order("shutdown_grace", "broker_consumer_timeout")
+        least = self.max_delay + self.replay_window
+        if self.ledger_retention < least:
+            raise Refusal(
+                f"at least JOBS_MAX_DELAY + JOBS_REPLAY_WINDOW ({shown(self.max_delay)} + "
+                f"{shown(self.replay_window)} = {shown(least)}), and what jobs wait and are retried for",
+                "raise it, or lower the others",
+                name="JOBS_LEDGER_RETENTION",
+                got=shown(self.ledger_retention),
+            )
         if self.broker_url == INLINE and self.database_pool_size < self.inline_threads:
             raise Refusal(
                 f"at least JOBS_INLINE_THREADS ({self.inline_threads})",

@@ -6,6 +6,7 @@ from .effects.entering import effect
 from .effects.ledger import Ledger
 from .effects.outbox import publish_now
 from .effects.reconciling import Reconciled
+from .effects.retention import Retention
 from .effects.session import current_async_session, current_session
 from .errors import (
     BusinessReject,
@@ -25,6 +26,7 @@ from .errors import (
     TopologyError,
     UnknownOutcome,
     UnknownQueue,
+    Unprovable,
 )
 from .failures.event_loop import AsyncIO
 from .failures.failures import Failures
@@ -71,6 +73,7 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     # Take effect once
     "Store",
     "Ledger",
+    "Retention",
     "current_session",
     "current_async_session",
     "effect",
@@ -83,6 +86,7 @@ __all__ = [  # noqa: RUF022  # in the order of a job's life
     "KeyConflict",
     "NotDone",
     "UnknownOutcome",
+    "Unprovable",
     "Snooze",
     "Failures",
     "Kind",

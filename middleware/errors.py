@@ -20,6 +20,7 @@
     ├── LedgerViolation         the actor broke the ledger's transaction
     ├── NotDone                 the call outside the database did nothing: retried
     ├── UnknownOutcome          nobody knows whether it did something
+    ├── Unprovable              nobody can say any more whether the job has been done: never retried
     └── Snooze                  not now: comes back later, no attempt used
 """
 
@@ -132,6 +133,10 @@ class UnknownOutcome(JobFailure):
     def __init__(self, text: str, *, is_retried: bool = False) -> None:
         super().__init__(text)
         self.is_retried = is_retried
+
+
+class Unprovable(JobFailure):
+    """Rows of jobs as old as this one are pruned from the ledger: dead-lettered, kind `unprovable`."""
 
 
 class Snooze(JobFailure):

@@ -13,6 +13,7 @@ from .key import key
 from .maintenance import maintenance
 from .migrate import migrate
 from .problems import EXPECTED, explain
+from .prune import prune
 from .queues import queues
 from .seed import seed
 from .send import send
@@ -34,6 +35,7 @@ app.command()(queues)
 app.add_typer(key, name="key")
 app.command()(check)
 app.command()(maintenance)
+app.command()(prune)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

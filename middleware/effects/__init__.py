@@ -10,5 +10,6 @@ from .entering import effect as effect
 from .ledger import Ledger as Ledger
 from .outbox import publish_now as publish_now
 from .reconciling import Reconciled as Reconciled
+from .retention import Retention as Retention
 from .session import current_async_session as current_async_session
 from .session import current_session as current_session

@@ -15,6 +15,7 @@ from .intents import Token, confirm
 
 if TYPE_CHECKING:
     from .external import External
+    from .transaction import LedgerTransaction
 
 LONGEST_RESULT: Final = 4096
 """Characters of JSON: a reference to what the provider keeps, not a copy of it."""
@@ -109,6 +110,9 @@ class Attempt(Effect):
     def _check_entry(self, *, is_async: bool) -> None:
         self.has_called = True  # who confirms has called; what the block raises says nothing about the call
         super()._check_entry(is_async=is_async)
+
+    def _prove(self, transaction: LedgerTransaction) -> None:
+        """Do nothing: that was done before the call, which is over and has to be written down."""
 
     def _write(self) -> None:
         assert self._transaction is not None

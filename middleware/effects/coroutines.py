@@ -54,7 +54,7 @@ async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, 
     session = open_async_session(terms.store.async_engine)
     transaction = LedgerTransaction(terms.store, terms.database, sync_part(session), session)
     try:
-        if not await session.run_sync(lambda _: transaction.open(entry, terms.limits())):
+        if not await session.run_sync(lambda _: terms.open(transaction, entry)):
             return terms.duplicate()
         token = current.set(transaction)
         try:
@@ -85,7 +85,7 @@ async def _join(
         raise terms.mixed("def", "async def")
     async with session.begin_nested():
         try:
-            if not await session.run_sync(lambda _: outer.join(entry, terms.limits())):
+            if not await session.run_sync(lambda _: terms.join(outer, entry)):
                 return None
         except KeyBusy:
             raise terms.busy(entry) from None

@@ -230,6 +230,10 @@ class Effect:
             raise self.terms.busy(self.entry, _WAIT) from None
         if not is_new:
             self._lose()
+        self._prove(transaction)
+
+    def _prove(self, transaction: LedgerTransaction) -> None:
+        self.terms.prove(transaction.session.connection, self.entry)
 
     def _write(self) -> None:
         assert self._transaction is not None

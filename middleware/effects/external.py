@@ -68,7 +68,9 @@ class External:
         Raises:
             Snooze: another worker makes one now.
         """
-        return _unless_busy(self.intents.take(entry, is_careful=self.is_careful), entry)
+        return _unless_busy(
+            self.intents.take(entry, is_careful=self.is_careful, prove=self.terms.prove), entry
+        )
 
     def take_again(self, token: Token) -> None:
         """Let the next attempt follow one that was not confirmed."""

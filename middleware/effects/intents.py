@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ..store import Clock, Store, job_intents, job_ledger
 from .entry import Entry
-from .recovery import conflict, is_spent_there
+from .recovery import Prove, conflict, is_spent_there
 
 HELD: Final = "held"
 RELEASED: Final = "released"
@@ -77,25 +77,30 @@ class Intents:
         self.store = store
         self.lease = lease
 
-    def take(self, entry: Entry, *, is_careful: bool) -> Taken | Spent | Busy | Open:
+    def take(self, entry: Entry, *, is_careful: bool, prove: Prove) -> Taken | Spent | Busy | Open:
         """Begin an attempt, if none is under way or unsettled.
 
         Parameters:
             entry: the job's row.
             is_careful: whether its actor is known to ask for its key before its call, so that an attempt that
                 did not come to ask did nothing.
+            prove: asked before the first attempt of a job.
 
         Raises:
+            Unprovable: the effect may have taken place so long ago that the row is pruned.
             KeyConflict: the key belongs to a job with other arguments.
             sqlalchemy.exc.DBAPIError: the database does not answer.
         """
-        return self._write(lambda connection: self._take(connection, entry, is_careful))
+        return self._write(lambda connection: self._take(connection, entry, is_careful, prove))
 
-    def _take(self, connection: Connection, entry: Entry, is_careful: bool) -> Taken | Spent | Busy | Open:
+    def _take(
+        self, connection: Connection, entry: Entry, is_careful: bool, prove: Prove
+    ) -> Taken | Spent | Busy | Open:
         attempts = _attempts(connection, entry.key)
         if is_spent_there(connection, entry):  # after the rows: their lock has waited for a confirmation
             return Spent()
         if not attempts:
+            prove(lambda: connection, entry)
             return self._insert(connection, entry, 1)
         last = attempts[-1]
         if last.state != RELEASED and bytes(last.args_hash) != entry.args_hash:
@@ -114,6 +119,8 @@ class Intents:
             if last.state == HELD:
                 _end(connection, (entry.key, last.fence), UNKNOWN, "its worker gave no sign of life")
             return Open(last.fence, _story(last))
+        if not any(each.message_id == entry.message_id for each in attempts):
+            prove(lambda: connection, entry)  # not with attempts of its own: a key's are kept all, or none
         return self._insert(connection, entry, last.fence + 1)
 
     def _insert(self, connection: Connection, entry: Entry, fence: int) -> Taken | Busy:

@@ -22,7 +22,7 @@ def in_a_thread(terms: Terms, function: Function) -> Function:
     def run(*args: Any, **kwargs: Any) -> Any:
         check_outside(terms)
         entry = terms.entry(args, kwargs)
-        if is_spent(terms.store, entry):
+        if is_spent(terms.store, entry, terms.prove):
             return terms.duplicate()
         effect = Effect(terms, entry, is_async=False)
         try:
@@ -43,7 +43,7 @@ def on_the_loop(terms: Terms, function: Coroutine) -> Coroutine:
     async def run(*args: Any, **kwargs: Any) -> Any:
         check_outside(terms)
         entry = terms.entry(args, kwargs)
-        if await in_thread(is_spent, terms.store, entry):
+        if await in_thread(is_spent, terms.store, entry, terms.prove):
             return terms.duplicate()
         effect = Effect(terms, entry, is_async=True)
         try:

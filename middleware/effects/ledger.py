@@ -33,10 +33,13 @@ from .outbox.outbox import LIMIT, Outbox
 from .outbox.relay import Relay
 from .postgresql import PostgreSQL
 from .presence import warn_if_absent
+from .pruning import Pruner
+from .retention import Retention
 from .session import current
 from .sqlite import SQLite
 from .startup import Refused, check_store
 from .terms import Terms
+from .watermark import Watermark
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +71,7 @@ class Ledger(Middleware):
             Defaults to 30 seconds.
         grace: how long a job may live past its time limit; then the database ends its transaction, in case
             the process is frozen. Defaults to 25 seconds.
+        retention: how long keys are remembered. Defaults to `Retention()`.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Ledger(Middleware):
         lease: timedelta = timedelta(seconds=30),
         grace: timedelta = timedelta(seconds=25),
         outbox_limit: int = LIMIT,
+        retention: Retention | None = None,
     ) -> None:
         if wait < timedelta(milliseconds=1):
             raise ValueError(f"expected wait to be at least 1 ms, got: {wait!r}")
@@ -86,6 +91,8 @@ class Ledger(Middleware):
         self._store = store
         self._wait = wait
         self._grace = grace
+        self.retention = Retention() if retention is None else retention
+        self._watermark = Watermark()
         self._leases = Leases(Intents(store, lease))
         self._database = SQLite() if store.is_sqlite else PostgreSQL()
         self._actors: dict[str, KeyedActor] = {}
@@ -140,7 +147,9 @@ class Ledger(Middleware):
                     f"({other.template.text!r}); begin it with a word of its own"
                 )
         self._actors[keyed.name] = keyed
-        terms = Terms(keyed, broker, self._store, self._database, self._wait, self._grace, self.outbox)
+        terms = Terms(
+            keyed, broker, self._store, self._database, self._wait, self._grace, self.outbox, self._watermark
+        )
         self._wrap(broker, actor, terms)
         coroutine = coroutine_of(actor)
         if coroutine is not None:
@@ -209,14 +218,23 @@ class Ledger(Middleware):
             return
         try:
             check_store(self._store, worker.worker_threads)
+            assert isinstance(broker, JobBroker)
+            self.retention.check(broker, self._declared(broker))
         except Refused as refused:
             log.critical("Refusing to start: %s", refused)
             raise SystemExit(refused.code) from None
         for keyed in consumed:
-            assert isinstance(broker, JobBroker)
             problem = self.lease_problem(broker, keyed.name)
             if problem:
                 log.warning("%s", problem)
+
+    def _declared(self, broker: JobBroker) -> list[Actor[..., Any]]:
+        """Return the actors that have a key."""
+        return [broker.actors[name] for name in self._actors if name in broker.actors]
+
+    def pruner(self, broker: JobBroker, keep: timedelta | None = None) -> Pruner:
+        """Return what forgets keys that no delivery can ask for any more; see `Retention.pruner`."""
+        return self.retention.pruner(self._store, broker, self._declared(broker), self._grace, keep)
 
     def lease_problem(self, broker: JobBroker, actor_name: str) -> str:
         """Return what is wrong with the lease of an actor's attempts, empty if nothing is or it has none."""

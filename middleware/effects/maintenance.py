@@ -1,9 +1,9 @@
-"""What has to be done for all processes by one of them? The relay; any number may do it at the same time."""
+"""What has to be done for all processes by one of them? Any number may do it at the same time."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,6 +14,7 @@ from ..transport.enqueueing import EnqueueingBroker
 from .outbox.owner import new_owner
 from .outbox.relay import Relay
 from .presence import SAY_EVERY, say_gone, say_present
+from .pruning_duty import Duty
 
 log = get_logger(__name__)
 
@@ -24,10 +25,12 @@ class Maintenance:
     Parameters:
         store: the database.
         broker: publishes.
+        duties: what else is to be done, each on a thread of its own. Defaults to nothing.
     """
 
-    def __init__(self, store: Store, broker: EnqueueingBroker) -> None:
+    def __init__(self, store: Store, broker: EnqueueingBroker, duties: Sequence[Duty] = ()) -> None:
         self._store = store
+        self._duties = duties
         self._relay = Relay(store, broker)
         self._name = new_owner("maintenance")
         self._has_complained = False
@@ -35,12 +38,17 @@ class Maintenance:
     def run(self, stop: threading.Event) -> None:
         """Work until the event is set; a database or broker that is away is waited for."""
         self._relay.start()
+        threads = [threading.Thread(target=duty, args=(stop,), name="jobs-duty") for duty in self._duties]
+        for thread in threads:
+            thread.start()
         try:
             self._say(say_present)
             while not stop.wait(SAY_EVERY.total_seconds()):
                 self._say(say_present)
         finally:
             self._relay.stop()
+            for thread in threads:
+                thread.join()
             self._say(say_gone)
 
     def _say(self, what: Callable[[Connection, str], None]) -> None:

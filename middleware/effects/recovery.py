@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
@@ -27,21 +28,32 @@ def spent_by(store: Store, entry: Entry) -> str | None:
     return found
 
 
-def is_spent(store: Store, entry: Entry) -> bool:
+Prove: TypeAlias = Callable[[Callable[[], Connection], Entry], None]
+"""Refuses a job that has no row if it may have had one; see `Terms.prove`."""
+
+
+def is_spent(store: Store, entry: Entry, prove: Prove) -> bool:
     """Whether a job has been done before; a dead connection of the pool costs no attempt.
 
     Raises:
+        Unprovable: that is not known any more.
         KeyConflict: its key is spent with other arguments.
         sqlalchemy.exc.DBAPIError: the database does not answer.
     """
     try:
-        with store.engine.connect() as connection:
-            return is_spent_there(connection, entry)
+        return _look(store, entry, prove)
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
-    with store.engine.connect() as connection:  # SQLAlchemy has discarded all that were as old
-        return is_spent_there(connection, entry)
+    return _look(store, entry, prove)  # SQLAlchemy has discarded all connections that were as old
+
+
+def _look(store: Store, entry: Entry, prove: Prove) -> bool:
+    with store.engine.connect() as connection:
+        if is_spent_there(connection, entry):
+            return True
+        prove(lambda: connection, entry)
+        return False
 
 
 def is_spent_there(connection: Connection, entry: Entry) -> bool:

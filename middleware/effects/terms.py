@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from ..errors import Invalid, LedgerViolation, Snooze
@@ -21,6 +22,7 @@ from .keyed import KeyedActor
 from .outbox.outbox import Outbox
 from .recovery import spent_by
 from .transaction import LedgerTransaction
+from .watermark import Watermark
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _UNREACHABLE: Final = timedelta(seconds=5)
@@ -38,6 +40,7 @@ class Terms:
         wait: for a running twin, or for the turn to write.
         grace: how long past its time limit a job may live.
         outbox: takes what follows a job.
+        watermark: which jobs the ledger has forgotten.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Terms:
         wait: timedelta,
         grace: timedelta,
         outbox: Outbox,
+        watermark: Watermark,
     ) -> None:
         self.keyed = keyed
         self.store = store
@@ -57,6 +61,7 @@ class Terms:
         self._broker = broker
         self._grace = grace
         self._outbox = outbox
+        self._watermark = watermark
 
     def entry(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Entry:
         """Return the row of the job that runs, or of a direct call.
@@ -73,6 +78,34 @@ class Terms:
             return self.keyed.entry(args, kwargs, "direct" if delivery is None else delivery.message_id)
         except ValueError as error:
             raise Invalid(str(error)) from None
+
+    def open(self, transaction: LedgerTransaction, entry: Entry) -> bool:
+        """Begin a job's transaction with its row; False if the job has been done.
+
+        Raises:
+            KeyBusy, KeyConflict, sqlalchemy.exc.DBAPIError: see `LedgerTransaction`.
+            Unprovable: it may have been done.
+        """
+        is_new = transaction.open(entry, self.limits())
+        if is_new:
+            self.prove(transaction.session.connection, entry)
+        return is_new
+
+    def join(self, transaction: LedgerTransaction, entry: Entry) -> bool:
+        """Add the row of a job that is called directly to another one's transaction; see `open`."""
+        is_new = transaction.join(entry, self.limits())
+        if is_new:
+            self.prove(transaction.session.connection, entry)
+        return is_new
+
+    def prove(self, connect: Callable[[], Connection], entry: Entry) -> None:
+        """Refuse the job that runs, and has no row but its own, if it may have had one; see `Watermark`.
+
+        A direct call outside any job begins now, and is as young as can be.
+        """
+        delivery = current_delivery()
+        if delivery is not None:
+            self._watermark.check(connect, entry.key, delivery.message_timestamp)
 
     def limits(self, wait: timedelta | None = None) -> Limits:
         """Return how long the job that runs may be held up; `wait` stands in for the ledger's own."""

@@ -39,7 +39,7 @@ def in_transaction(terms: Terms, function: Function) -> Function:
 def _transact(terms: Terms, entry: Entry, function: Function, args: Any, kwargs: Any) -> Any:
     transaction = LedgerTransaction(terms.store, terms.database, open_session(terms.store.engine))
     try:
-        if not transaction.open(entry, terms.limits()):
+        if not terms.open(transaction, entry):
             return terms.duplicate()
         token = current.set(transaction)
         try:
@@ -64,7 +64,7 @@ def _join(
         raise terms.mixed("async def", "def")
     with outer.session.begin_nested():
         try:
-            if not outer.join(entry, terms.limits()):
+            if not terms.join(outer, entry):
                 return None
         except KeyBusy:
             raise terms.busy(entry) from None

@@ -19,6 +19,7 @@ from ..errors import (
     PayloadError,
     UnknownOutcome,
     UnknownQueue,
+    Unprovable,
 )
 from .kinds import Kind
 
@@ -31,6 +32,7 @@ _RULES: Final[tuple[tuple[tuple[type[BaseException], ...], Kind], ...]] = (
     ((KeyConflict,), Kind.KEY_CONFLICT),
     ((LedgerViolation,), Kind.UNEXPECTED),
     ((UnknownOutcome,), Kind.UNKNOWN_OUTCOME),
+    ((Unprovable,), Kind.UNPROVABLE),
     ((NotDone,), Kind.TRANSIENT),
     ((PayloadError, UnknownQueue), Kind.INVALID),  # what the job sends or hands on is wrong and stays wrong
     ((EnqueueError, Retry, RateLimitExceeded), Kind.TRANSIENT),

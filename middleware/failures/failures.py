@@ -70,6 +70,13 @@ class Failures(Middleware):
         if throws is not None and not _are_exceptions(throws):
             raise _declared(actor, "throws", "an exception class or a tuple of them", throws)
 
+    def retry_window(self, broker: JobBroker, actor: Actor[..., Any]) -> timedelta | None:
+        """Return how long an actor's job may be retried; None without a bound.
+
+        Not counted: `Snooze`, `Retry(delay=…)` and a message's own options, not known before they come.
+        """
+        return self._policy.merged(actor.options).window(broker.time_limit_of(actor.actor_name, {}))
+
     def decide(self, broker: JobBroker, delivery: Delivery, error: BaseException) -> Outcome:
         """Return what an exception means for a delivery, and note what follows an exhausted retry."""
         try:

@@ -24,6 +24,8 @@ class Kind(StrEnum):
     """The idempotency key was spent with other arguments."""
     UNKNOWN_OUTCOME = "unknown_outcome"
     """An effect outside the database may have taken place or not."""
+    UNPROVABLE = "unprovable"
+    """The job is older than what the ledger remembers: it may have been done or not."""
     EXPIRED = "expired"
     """The job waited longer than its `max_age`."""
     UNDECODABLE = "undecodable"

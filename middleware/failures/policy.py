@@ -11,7 +11,7 @@ from dramatiq.errors import Retry as RetryRequested
 
 from ..errors import Snooze, UnknownOutcome
 from ..transport.outcome import RETURNED, Dead, Outcome, Retry, Snoozed
-from .backoff import backoff
+from .backoff import backoff, longest
 from .classify import classify
 
 
@@ -45,7 +45,20 @@ class RetryPolicy:
             retry_when=merged.get("retry_when") or self.retry_when,
         )
 
+    def window(self, attempt: timedelta) -> timedelta | None:
+        """Return how long a job's attempts and the pauses between them may take; None if that has no bound.
 
+        Parameters:
+            attempt: how long each may take.
+        """
+        if self.max_retries is None or self.retry_when is not None:
+            return None
+        pauses = longest(self.max_retries, self.min_backoff, self.max_backoff)
+        # The ladder rounds computed delays up, by an eighth at most.
+        return pauses * 9 / 8 + min(self.max_retries + 1, _MOST_ATTEMPTS) * attempt
+
+
+_MOST_ATTEMPTS = 10**6
 _NAMES = ("max_retries", "min_backoff", "max_backoff", "retry_when")
 
 

@@ -8,4 +8,5 @@ from .tables import job_intents as job_intents
 from .tables import job_ledger as job_ledger
 from .tables import job_maintenance as job_maintenance
 from .tables import job_outbox as job_outbox
+from .tables import job_watermark as job_watermark
 from .tables import metadata as metadata

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import (
     BigInteger,
+    CheckConstraint,
     Column,
     DateTime,
     Index,
@@ -99,3 +100,18 @@ job_maintenance = Table(
     comment="One row for each process that does the maintenance, updated every few seconds.",
 )
 """Who does the maintenance; see `effects/presence.py`."""
+
+job_watermark = Table(
+    "job_watermark",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="ck_job_watermark_id"), primary_key=True),
+    Column("watermark", DateTime(timezone=True), nullable=False),
+    Column("raised_at", DateTime(timezone=True)),
+    Column("pruned_at", DateTime(timezone=True)),
+    comment="One row, once the ledger was pruned: keys of jobs enqueued before may have been forgotten.",
+)
+"""From when on the ledger remembers; see `effects/watermark.py`.
+
+`raised_at` is a moment at which the watermark was already committed, None until somebody has seen that it is;
+`pruned_at` is when all rows were deleted that it allows to delete, None until then.
+"""

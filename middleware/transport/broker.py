@@ -53,6 +53,7 @@ class JobBroker(EnqueueingBroker):
         max_delay: timedelta = timedelta(days=30),
         payload_limit: int = 64 * 1024,
     ) -> None:
+        self.max_delay = max_delay
         self.levels = levels_for(max_delay)
         super().__init__(
             specs=by_name(queues),
@@ -102,6 +103,13 @@ class JobBroker(EnqueueingBroker):
             if limit_ms is not None and timedelta(milliseconds=1) * min(limit_ms, 2**40) < limit:
                 limit = timedelta(milliseconds=limit_ms)
         return limit
+
+    def retry_window_of(self, actor: Actor[..., Any]) -> timedelta | None:
+        """Return how long an actor's job may be retried, its attempts included; None without a bound."""
+        for _, hook in self._hooks.named("retry_window"):
+            window: timedelta | None = hook(self, actor)
+            return window
+        return self.time_limit_of(actor.actor_name, {})
 
     def limited(self, actor: Actor[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that runs for an actor's job beside the actor itself, within its time limit."""

@@ -24,6 +24,8 @@ class Queue:
         delivery_limit: after how many deliveries the broker itself dead-letters a job: the last safety
             net, far above any cap of the kit, because every drain counts. Defaults to 1000.
         time_limit: the longest an actor on this queue may run. Defaults to 2 minutes.
+        wait_limit: how long a job may wait in the queue, all its attempts together and outages included,
+            before that is more than the ledger reckons with. Defaults to 1 day.
         serial: strictest order: a single active consumer, one job at a time, first in first out; prefetch
             is 1 then. Defaults to False.
 
@@ -35,6 +37,7 @@ class Queue:
     prefetch: int = 16
     delivery_limit: int = 1000
     time_limit: timedelta = timedelta(minutes=2)
+    wait_limit: timedelta = timedelta(days=1)
     serial: bool = False
 
     def __post_init__(self) -> None:
@@ -58,6 +61,7 @@ class Queue:
             "between 20 and 1,000,000 (drains, pauses and crashes of neighbours count towards it)",
         )
         self._require(self.time_limit > timedelta(0), "time_limit", "a timedelta above zero")
+        self._require(self.wait_limit > timedelta(0), "wait_limit", "a timedelta above zero")
 
     def _require(self, holds: bool, field: str, rule: str) -> None:
         if not holds:

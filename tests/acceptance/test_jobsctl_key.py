@@ -93,7 +93,9 @@ def test_attempts_under_way_and_abandoned(deployment: Deployment) -> None:
     """On PostgreSQL as well: an attempt that is held shows its lease, and whether it is over."""
     store = Store(deployment.database_url)
     entry = Entry("pay:1", b"x", "pay", "m1")
-    assert isinstance(Intents(store, timedelta(hours=1)).take(entry, is_careful=True), Taken)
+    assert isinstance(
+        Intents(store, timedelta(hours=1)).take(entry, is_careful=True, prove=lambda *_: None), Taken
+    )
     settings = deployment.environment()
     (attempt,) = shown(settings, "pay:1")["attempts"]
     assert attempt["is_alive"]

@@ -91,3 +91,28 @@ def test_a_wrong_limit_is_told(tmp_path: Path, setting: str) -> None:
     """JOBS_OUTBOX_LIMIT is a number of jobs."""
     settings = embedded(tmp_path) | {"JOBS_OUTBOX_LIMIT": setting}
     assert "expected JOBS_OUTBOX_LIMIT to be a whole number" in fail(2, "queues", settings=settings)
+
+
+def test_it_forgets_old_keys(deployment: Deployment) -> None:
+    """With a watermark that was raised long enough ago it deletes what is before that, and says so."""
+    store = Store(deployment.database_url)
+    with store.writing() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO job_ledger (key, args_hash, actor, message_id, created_at) "
+                "SELECT 'k' || n, '', 'act', 'm', now() - n * interval '50 days' FROM generate_series(1, 4) n"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO job_watermark (id, watermark, raised_at) "
+                "VALUES (1, now() - interval '120 days', now() - interval '2 hours')"
+            )
+        )
+    maintenance = deployment.maintain()
+    wait_until(lambda: "prune.ended" in maintenance.text(), what="the end of the pruning")
+    assert "keys=2" in maintenance.text()
+    with store.engine.connect() as connection:
+        left = connection.execute(text("SELECT key FROM job_ledger ORDER BY key")).scalars().all()
+    assert left == ["k1", "k2"]
+    store.dispose()

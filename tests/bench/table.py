@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tests.bench import backlog, charge, connections, delays, ledger_cost, noop, observing, sending
+from tests.bench import backlog, charge, connections, delays, ledger_cost, noop, observing, pruning, sending
 from tests.bench.row import Row
 
 ROWS: Final[Sequence[Row]] = (
@@ -13,6 +13,7 @@ ROWS: Final[Sequence[Row]] = (
     noop.ROW,
     charge.ROW,
     ledger_cost.ROW,
+    pruning.ROW,
     observing.ROW,
     *delays.ROWS,
     connections.ROW,

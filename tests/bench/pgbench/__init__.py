@@ -26,6 +26,7 @@ from tests.bench.charge_jobs import TASK
 
 PREPARED: Final = ("statements.sql", "prepared")
 AS_SENT: Final = ("as_sent.sql", "simple")
+INSERT: Final = ("insert.sql", "prepared")
 _CLIENTS: Final = 8
 _FOLDER: Final = Path(__file__).parent
 

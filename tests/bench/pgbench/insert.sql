@@ -1,0 +1,1 @@
+INSERT INTO job_ledger (key, args_hash, actor, message_id) VALUES ('credit.task-' || gen_random_uuid() || '.m1', '\x02870f5530d0600b4d1681ecb8a83a6b', 'charge_credit', 'e1dac99c-1d6a-4def-ad62-aa08e04444ff') ON CONFLICT DO NOTHING RETURNING txid_current();
