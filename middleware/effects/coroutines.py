@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from ..transport.wrapping import Coroutine, Function
-from .awaiting import to_its_end
+from .awaiting import in_thread, to_its_end
 from .databases import CommitUnknown, KeyBusy
 from .entry import Entry
 from .session import current, open_async_session, sync_part
@@ -65,7 +65,7 @@ async def _transact(terms: Terms, entry: Entry, function: Coroutine, args: Any, 
     except KeyBusy:
         raise terms.busy(entry) from None
     except CommitUnknown as unknown:
-        is_ours = await asyncio.to_thread(terms.resolve, entry, unknown)
+        is_ours = await in_thread(terms.resolve, entry, unknown)
         return result if is_ours else terms.duplicate()
     finally:
         await to_its_end(session.run_sync(lambda _: transaction.close()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dramatiq import Message
 from sqlalchemy import Connection, select
 
-from ..store import Clock, Store, job_intents, job_ledger, job_outbox
+from ..store import Clock, Store, in_utc, job_intents, job_ledger, job_outbox
 from .intents import HELD
 from .keyed import KeyedActor
 
@@ -118,7 +118,7 @@ def history_of(store: Store, key: str, actors: Collection[KeyedActor]) -> Histor
         row = connection.execute(spent).one_or_none()
         attempts = connection.execute(tried).all()
         sends = tuple(_sends(connection, key, actors))
-    commit = None if row is None else Commit(row.actor, row.message_id, _in_utc(row.created_at))
+    commit = None if row is None else Commit(row.actor, row.message_id, in_utc(row.created_at))
     return History(key, commit, tuple(_attempt(each) for each in attempts), sends)
 
 
@@ -133,7 +133,7 @@ def _sends(connection: Connection, key: str, actors: Collection[KeyedActor]) -> 
         except ValueError:  # of another version of its actor
             continue
         if entry.key == key:
-            times = _in_utc(row.enqueued_at), _in_utc(row.due_at)
+            times = in_utc(row.enqueued_at), in_utc(row.due_at)
             yield Sent(row.actor, row.message_id, *times, row.problem)
 
 
@@ -144,16 +144,11 @@ def _attempt(row: Any) -> Tried:
         actor=row.actor,
         message_id=row.message_id,
         holder=row.holder,
-        began_at=_in_utc(row.began_at),
-        asked_at=None if row.asked_at is None else _in_utc(row.asked_at),
-        ended_at=None if row.ended_at is None else _in_utc(row.ended_at),
-        lease_until=_in_utc(row.lease_until) if row.state == HELD else None,
+        began_at=in_utc(row.began_at),
+        asked_at=None if row.asked_at is None else in_utc(row.asked_at),
+        ended_at=None if row.ended_at is None else in_utc(row.ended_at),
+        lease_until=in_utc(row.lease_until) if row.state == HELD else None,
         is_alive=bool(row.is_alive),
         reason=row.reason,
         result=None if row.result is None else json.loads(row.result),
     )
-
-
-def _in_utc(moment: datetime) -> datetime:
-    """Return a moment with its zone, which SQLite does not keep."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

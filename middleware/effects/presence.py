@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, select
@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..logs import get_logger
-from ..store import Clock, Store, job_maintenance
+from ..store import Clock, Store, in_utc, job_maintenance
 
 log = get_logger(__name__)
 
@@ -42,7 +42,7 @@ def last_seen(store: Store) -> timedelta | None:
     """
     with store.stateless() as connection:
         seen, now = connection.execute(select(func.max(job_maintenance.c.seen_at), Clock())).one()
-    return None if seen is None else max(timedelta(0), _utc(now) - _utc(seen))
+    return None if seen is None else max(timedelta(0), in_utc(now) - in_utc(seen))
 
 
 def warn_if_absent(store: Store) -> None:
@@ -58,8 +58,3 @@ def warn_if_absent(store: Store) -> None:
             seen="never" if ago is None else f"{ago // _SECOND} s ago",
             advice="run `jobsctl maintenance`: what a process committed and could not publish waits for it",
         )
-
-
-def _utc(moment: datetime) -> datetime:
-    """SQLite returns times without their zone."""
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -1,6 +1,7 @@
 """Where the kit keeps what must not be lost: the database, its tables, its migrations."""
 
 from .clock import Clock as Clock
+from .clock import in_utc as in_utc
 from .database import Store as Store
 from .migrate import migrate as migrate
 from .migrate import migrate_down as migrate_down

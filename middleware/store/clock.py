@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import DateTime, literal
@@ -23,6 +23,15 @@ class Clock(FunctionElement[datetime]):
 
     def __init__(self, seconds: float = 0.0) -> None:
         super().__init__(literal(float(seconds)))
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return a moment that a database gave, with its zone: SQLite stores UTC and does not say so.
+
+    >>> in_utc(datetime(2026, 1, 1, 12))
+    datetime.datetime(2026, 1, 1, 12, 0, tzinfo=datetime.timezone.utc)
+    """
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 @compiles(Clock, "postgresql")
