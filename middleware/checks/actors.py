@@ -60,6 +60,12 @@ class Actor:
             return self.options[name].value
         return None if self.is_complete else UNKNOWN
 
+    @property
+    def has_session(self) -> bool:
+        """Whether it certainly runs in the ledger's transaction, whose session it is given."""
+        key, effect = self.option("idempotency_key"), self.option("effect")
+        return key is not None and key is not UNKNOWN and effect in (None, "database")
+
     def written(self, name: str) -> ast.AST:
         """Return where an option is written, or else the declaration."""
         option = self.options.get(name)

@@ -26,15 +26,8 @@ EXECUTE: Final = {
     *("execute_many", "executescript", "fetch", "fetchrow", "fetchval"),
 }
 _UNIT_OF_WORK: Final = {
-    *(
-        "add",
-        "add_all",
-        "delete",
-        "merge",
-        "bulk_save_objects",
-        "bulk_insert_mappings",
-        "bulk_update_mappings",
-    ),
+    *("add", "add_all", "delete", "merge"),
+    *("bulk_save_objects", "bulk_insert_mappings", "bulk_update_mappings"),
 }
 _BUILDERS: Final = re.compile(
     r"(?:(?:requests|httpx|aiohttp)\.(?:Timeout|Request|Headers|URL|codes)|socket\.(?:gethostname|getfqdn|timeout))(?:\(\))?.*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -17,9 +17,9 @@ from ..store import Store
 from ..transport.broker import JobBroker
 from ..transport.patience import Patience
 from ..transport.quorum import QuorumBroker
-from .checked import Checked, load_checked
+from .checked import CheckedApplication, load_checked
 
-_SEEN_AT_DECLARATION = {"JOB101", "JOB102", "JOB109", "JOB111"}
+_SEEN_AT_DECLARATION: Final = {"JOB101", "JOB102", "JOB109", "JOB111"}
 """What refuses a declaration, and so the loading, too."""
 
 
@@ -51,7 +51,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _look(application: Checked, threads: int) -> tuple[list[Finding], int]:
+def _look(application: CheckedApplication, threads: int) -> tuple[list[Finding], int]:
     broker = application.broker
     found, files = check_sources(
         application.paths,
@@ -61,7 +61,7 @@ def _look(application: Checked, threads: int) -> tuple[list[Finding], int]:
     return sorted([*found, *_not_said_twice(application, found)]), files
 
 
-def _ask(application: Checked, threads: int) -> list[Finding]:
+def _ask(application: CheckedApplication, threads: int) -> list[Finding]:
     """Ask the services of an application that was loaded."""
     found: list[Finding] = []
     if isinstance(application.broker, QuorumBroker):
@@ -87,7 +87,7 @@ def _patience(broker: JobBroker | None, threads: int) -> Patience:
     return Patience(threads)
 
 
-def _not_said_twice(application: Checked, found: Sequence[Finding]) -> list[Finding]:
+def _not_said_twice(application: CheckedApplication, found: Sequence[Finding]) -> list[Finding]:
     """Leave out that the application cannot be loaded where a finding says why already."""
     codes = {each.code for each in found}
     is_said = (isinstance(application.error, DeclarationError) and codes & _SEEN_AT_DECLARATION) or (

@@ -22,7 +22,7 @@ from .application import APP, DEFAULT_APP, find_from_here
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckedApplication:
     """An application as far as it can be loaded.
 
     Attributes:
@@ -40,7 +40,7 @@ class Checked:
     findings: list[Finding] = field(default_factory=list)
 
 
-def load_checked(extra: Sequence[Path]) -> Checked:
+def load_checked(extra: Sequence[Path]) -> CheckedApplication:
     """Load the application that JOBS_APP names, to be checked together with further paths.
 
     Raises:
@@ -54,7 +54,7 @@ def load_checked(extra: Sequence[Path]) -> Checked:
             f"expected {APP} to be a module that can be imported from here, got: {name!r}; "
             "start jobsctl in the project's folder, or set it to your application's module"
         )
-    checked = Checked([_shown(path) for path in [*(own or []), *extra]])
+    checked = CheckedApplication([_shown(path) for path in [*(own or []), *extra]])
     if own is not None:
         _load(name, checked)
     if checked.broker is not None:
@@ -62,7 +62,7 @@ def load_checked(extra: Sequence[Path]) -> Checked:
     return checked
 
 
-def _load(name: str, checked: Checked) -> None:
+def _load(name: str, checked: CheckedApplication) -> None:
     try:
         checked.module = importlib.import_module(name)
     except (Exception, SystemExit) as error:  # whatever an application raises is what there is to tell

@@ -65,6 +65,13 @@ def test_hints_are_told_apart(
     assert missed == []
 
 
+def test_sends_that_join_a_transaction_are_not_hinted_at(tmp_path: Path) -> None:
+    """A keyed actor's sends are rows of its transaction: one by one, none waits for a confirm."""
+    name = "hints:send_in_a_loop_that_joins_the_transaction"
+    (case,) = [each for each in CASES if each.name == name]
+    assert look(case, tmp_path)[Level.HINT] == set()
+
+
 def test_the_corpus_is_large_enough() -> None:
     """At least 60 small actors: for each error at least three bad ones and as many good ones."""
     assert len(CASES) >= 60

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from ..actors import Actor
-from ..constants import UNKNOWN
 from ..finding import Finding
 from ..inspection import Inspection, calls_in, finding
 from ..kinds import ENGINE_MAKER, GIVEN, SESSION_MAKER
@@ -15,8 +14,6 @@ from ..kinds import ENGINE_MAKER, GIVEN, SESSION_MAKER
 def check_engines(inspection: Inspection) -> Iterator[Finding]:
     """Yield engines made in actors, and sessions made in actors with a key."""
     for actor in inspection.actors:
-        key, effect = actor.option("idempotency_key"), actor.option("effect")
-        has_session = key is not None and key is not UNKNOWN and effect in (None, "database")
         is_async = isinstance(actor.function, ast.AsyncFunctionDef)
         given = "current_async_session" if is_async else "current_session"
         for call in calls_in(actor.function):
@@ -29,7 +26,7 @@ def check_engines(inspection: Inspection) -> Iterator[Finding]:
                     "make it once, at the top of a module",
                 )
             elif (
-                has_session
+                actor.has_session
                 and not _joins(inspection, call, actor)
                 and inspection.origins.are(SESSION_MAKER, call.func, actor.home)
             ):

@@ -74,9 +74,12 @@ def check_lists(inspection: Inspection) -> Iterator[Finding]:
 
 
 def check_loops(inspection: Inspection) -> Iterator[Finding]:
-    """Yield sends in loops."""
+    """Yield sends in loops, other than in actors whose transaction they join without a wait."""
+    joined = {actor.function for actor in inspection.actors if actor.has_session}
     for send in sends(inspection):
-        if not send.is_message and _is_repeated(send.call, send.module):
+        if send.is_message or send.module.function_around(send.call) in joined:
+            continue
+        if _is_repeated(send.call, send.module):
             yield finding(
                 "JOB204",
                 send.call,

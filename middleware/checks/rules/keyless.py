@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ..actors import Actor
-from ..constants import UNKNOWN
 from ..finding import Finding
 from ..inspection import Inspection, about
 from ..writes import Effect, network_in, reached, writes_in
@@ -20,19 +19,10 @@ _FIX: Final = (
 def check_keyless(inspection: Inspection) -> Iterator[Finding]:
     """Yield actors that write with neither a key nor a reason, and hints to those that may."""
     for actor in inspection.actors:
-        if _is_without(actor.option("idempotency_key")) and _is_without(actor.option("idempotent")):
+        if actor.option("idempotency_key") is None and actor.option("idempotent") is None:
             yield from _check_keyless(inspection, actor)
-        elif _holds_transaction(actor):
+        elif actor.has_session:
             yield from _check_network(inspection, actor)
-
-
-def _is_without(value: Any) -> bool:
-    return value is None
-
-
-def _holds_transaction(actor: Actor) -> bool:
-    key, effect = actor.option("idempotency_key"), actor.option("effect")
-    return key is not None and key is not UNKNOWN and effect in (None, "database")
 
 
 def _check_keyless(inspection: Inspection, actor: Actor) -> Iterator[Finding]:
