@@ -95,7 +95,7 @@ class Rival:
     """
 
     def __init__(self, jobs: KeyedJobs, lease: timedelta = timedelta(0)) -> None:
-        keyed = jobs.ledger._actors["act"]
+        (keyed,) = [each for each in jobs.ledger.actors if each.name == "act"]
         self.entry: Entry = keyed.entry(("a",), {}, "rival")
         self.intents = Intents(jobs.store, lease)
         taken = self.intents.take(self.entry, is_careful=False, prove=unasked)
