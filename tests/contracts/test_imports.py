@@ -19,6 +19,7 @@ BELOW = {
     "observe": {"transport"},
     "configuration": {"transport", "store"},
     "checks": {"transport", "store", "effects"},
+    "testing": {"transport", "store", "effects", "failures"},
     "cli": {"transport", "store", "effects", "failures", "observe", "configuration", "checks"},
 }
 """Room → the rooms that it may import from, besides itself and the ground."""
@@ -90,3 +91,13 @@ def test_only_commands_import_the_command_line() -> None:
         str(file) for file in sources("jobs") for name in imported(file) if name[:2] == ("middleware", "cli")
     ]
     assert not wrong
+
+
+def test_only_the_plugin_imports_pytest() -> None:
+    """Who runs the kit in production needs no pytest."""
+    users = [
+        str(file)
+        for file in sources("middleware", "jobs")
+        if ("pytest",) in {name[:1] for name in imported(file)}
+    ]
+    assert users == ["middleware/testing/plugin.py"]

@@ -14,6 +14,7 @@ from ..fixtures_database import (  # noqa: F401  # fixtures: pytest finds them h
 )
 from .aged_jobs import effect  # noqa: F401  # as above
 from .application import configure, model, sync_jobs  # noqa: F401  # as above
+from .crash_jobs import hasty_jobs  # noqa: F401  # as above
 from .keyed_jobs import jobs, kind, postgresql_jobs, sqlite_jobs  # noqa: F401  # as above
 from .outbox_jobs import make_outbox_jobs, outbox_jobs  # noqa: F401  # as above
 from .proxied_jobs import cutting_proxy, proxied  # noqa: F401  # as above

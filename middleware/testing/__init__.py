@@ -1,0 +1,7 @@
+"""What a team's own tests import; the fixtures are in `middleware.testing.plugin`."""
+
+from .crash_points import CrashPoints
+from .isolation import isolate
+from .probe import Probe
+
+__all__ = ["CrashPoints", "Probe", "isolate"]
