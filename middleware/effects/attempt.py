@@ -53,12 +53,12 @@ class Attempt(Effect):
     # --- before the call ---
 
     def key(self) -> str:
-        """Return the key, if the attempt is still this worker's.
+        """Return the key, if the attempt is still this worker's, or is confirmed.
 
         Raises:
             Overtaken: it is not.
         """
-        if self._is_call:
+        if self._is_call and not self.is_written:
             with shield():  # it takes its turn to write, and must not be cut while it has it
                 if not self._intents.ask(self.token):
                     raise Overtaken

@@ -19,11 +19,12 @@ from ..logs import get_logger
 from ..transport.broker import JobBroker
 from ..transport.evidence import describe, type_name
 from ..transport.wrapping import coroutine_of, function_of
+from .asking import asks_for_key
 from .attempt import Attempt, Overtaken
 from .entry import Entry
 from .intents import Busy, Open, Spent, Taken, Token
 from .leases import Leases
-from .reconciling import Reconciled, Unsettled, asks_for_key
+from .reconciling import Reconciled, Unsettled
 from .terms import Terms
 
 log = get_logger(__name__)

@@ -93,15 +93,3 @@ def read_answer(answer: object) -> Reconciled:
     raise ValueError(
         f"expected reconcile to return one of {', '.join(Reconciled)}, got: {answer!r}; return a Reconciled"
     )
-
-
-def asks_for_key(function: Callable[..., Any]) -> bool:
-    """Whether an actor's own code names `current_key`, so that before it asks nothing has been called."""
-    return _names_key(getattr(function, "__code__", None))
-
-
-def _names_key(code: Any) -> bool:
-    names, constants = getattr(code, "co_names", ()), getattr(code, "co_consts", ())
-    return bool({"current_key", "current_key_async"} & set(names)) or any(
-        _names_key(each) for each in constants
-    )

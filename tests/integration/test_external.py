@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from middleware import BusinessReject, Invalid, KeyConflict, NotDone, UnknownOutcome, current_key, effect
+from middleware.effects import current_key_async
 from middleware.store import Store
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead
 
@@ -227,6 +228,31 @@ def test_on_unknown_retry_calls_again(jobs: KeyedJobs) -> None:
     assert jobs.run(act, "a").outcome is COMPLETED
     assert journal.entries == ["pay:a", "pay:a"]
     assert attempts(jobs.store) == [(1, "released"), (2, "confirmed")]
+
+
+def test_the_key_may_be_asked_for_again(jobs: KeyedJobs) -> None:
+    """An actor that asks twice, also after its confirmation, gets the same key and has completed."""
+    journal = Journal()
+
+    def act(one: str, two: str = "2") -> None:
+        current_key()
+        journal.note(current_key())
+        with effect():
+            pass
+        journal.note(current_key())
+
+    async def act_async(one: str, two: str = "2") -> None:
+        await current_key_async()
+        journal.note(await current_key_async())
+        async with effect():
+            pass
+        journal.note(await current_key_async())
+
+    function = act if jobs.kind == "def" else act_async
+    actor = jobs.declare(function, "act", idempotency_key="pay:{one}", effect="external")
+    assert jobs.run(actor, "a").outcome is COMPLETED
+    assert journal.entries == ["pay:a", "pay:a"]
+    assert attempts(jobs.store) == [(1, "confirmed")]
 
 
 def test_a_direct_call_outside_a_job_takes_effect_once(store: Store) -> None:

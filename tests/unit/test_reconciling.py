@@ -8,10 +8,8 @@ from typing import Any
 import dramatiq
 import pytest
 
-import middleware
-from middleware import DeclarationError, Failures, InlineBroker, Queue, TimeLimits, current_key
-from middleware.effects import Ledger, current_key_async
-from middleware.effects.reconciling import asks_for_key
+from middleware import DeclarationError, Failures, InlineBroker, Queue, TimeLimits
+from middleware.effects import Ledger
 from middleware.store import Store
 
 
@@ -82,26 +80,3 @@ def test_they_belong_to_external_effects(
     """What is in the database is never unknown: with another effect they raise."""
     with pytest.raises(DeclarationError, match="to come with effect='external'"):
         declare(**option, **others)
-
-
-def test_the_actors_own_code_is_looked_at() -> None:
-    """An actor asks for its key if its code, or a function in it, names `current_key` or its async form."""
-
-    def plain() -> None:
-        print(current_key())  # noqa: T201  # never called
-
-    def in_module() -> None:
-        middleware.current_key()
-
-    def nested() -> Any:
-        return [lambda: current_key()]
-
-    async def coroutine() -> None:
-        await current_key_async()
-
-    def elsewhere() -> None:
-        ask("current_key")
-
-    found = [asks_for_key(each) for each in (plain, in_module, nested, coroutine, elsewhere)]
-    assert found == [True, True, True, True, False]
-    assert not asks_for_key(print)
