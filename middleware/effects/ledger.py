@@ -35,7 +35,7 @@ from .postgresql import PostgreSQL
 from .presence import warn_if_absent
 from .pruning import Pruner
 from .retention import Retention
-from .session import current
+from .session import committing, current
 from .sqlite import SQLite
 from .startup import Refused, check_store
 from .terms import Terms
@@ -198,7 +198,7 @@ class Ledger(Middleware):
         Raises:
             NotEnqueued: the transaction is being committed, or too many jobs wait in the outbox.
         """
-        transaction = current.get()
+        transaction = current.get() or committing.get()
         if transaction is None or transaction.store is not self._store or is_published_now():
             return False
         if not transaction.takes_sends():

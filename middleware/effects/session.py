@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 current: Final[ContextVar[LedgerTransaction | None]] = ContextVar("jobs_ledger_transaction", default=None)
 """The ledger transaction of this thread or coroutine; a thread that an actor starts does not inherit it."""
 
+committing: Final[ContextVar[LedgerTransaction | None]] = ContextVar("jobs_ledger_commit", default=None)
+"""The one that is being flushed or committed here, as those see who listen to its session's events."""
+
 ADVICE: Final = (
     "return from the actor and the kit commits, raise and it rolls back; to undo a part, enclose it in "
     "`with session.begin_nested():`"

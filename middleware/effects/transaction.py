@@ -20,7 +20,7 @@ from ..store.guard import Guard, guard_of
 from .databases import Database, KeyBusy, Stale, TransactionAborted, TransactionEnded
 from .entry import Entry, Limits
 from .recovery import conflict
-from .session import ADVICE, LedgerSession
+from .session import ADVICE, LedgerSession, committing
 
 log = get_logger(__name__)
 
@@ -133,13 +133,16 @@ class LedgerTransaction:
             raise _aborted(failure)
 
     def takes_sends(self) -> bool:
-        """Whether a send joins: while the actor runs, in its own thread.
+        """Whether a send joins: while the actor runs, in its own thread, or in an event of the last flush.
 
         Raises:
             NotEnqueued: the transaction is being committed; what joins now would be lost.
         """
         if self.session.owner is None or self._thread_id != threading.get_ident():
             return False
+        if not self._takes_sends and committing.get() is self:
+            root = self.session.get_transaction()
+            return root is not None and root.is_active  # it is not any more in `after_commit`
         if not self._takes_sends:
             raise NotEnqueued(
                 "expected a send to be made while the actor runs, got: one during its commit, from a task "
@@ -148,14 +151,18 @@ class LedgerTransaction:
         return True
 
     def flush(self) -> None:
-        """Check and flush: after this only the commit itself can fail; nothing joins any more.
+        """Check and flush: after this only the commit itself can fail; no task of the actor's joins any more.
 
         Raises:
             LedgerViolation, sqlalchemy.exc.DBAPIError: as `commit`.
         """
         self._takes_sends = False
         self.check()
-        self.session.flush()
+        token = committing.set(self)
+        try:
+            self.session.flush()
+        finally:
+            committing.reset(token)
 
     def commit(self) -> None:
         """Check, flush and commit; the connection's guard checks again, in the message that commits.
@@ -168,6 +175,7 @@ class LedgerTransaction:
         self.flush()
         failure = self._failure
         self.ending = True
+        token = committing.set(self)
         try:
             Session.commit(self.session)
         except DBAPIError as error:
@@ -177,6 +185,8 @@ class LedgerTransaction:
             if isinstance(meaning, TransactionEnded):
                 raise _ended() from error
             raise meaning from error.__cause__
+        finally:
+            committing.reset(token)
         self._is_committed = True
 
     def close(self) -> None:
