@@ -8,8 +8,8 @@ from typing import Any
 
 from dramatiq import Actor
 
+from ..effects.asking import asks_for_key
 from ..effects.keyed import EXTERNAL, KeyedActor
-from ..effects.reconciling import asks_for_key
 from ..failures.kinds import Kind
 from ..transport.outcome import Completed, Dead
 from ..transport.wrapping import function_of
