@@ -28,6 +28,15 @@ def _value(value: object) -> str:
     return repr(text) if not text or any(c.isspace() or c == "=" for c in text) else text
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or its class if it has none.
+
+    >>> first_line(ValueError("no such table\\n[SQL: …]")), first_line(TimeoutError())
+    ('no such table', 'TimeoutError')
+    """
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 def get_logger(name: str) -> FilteringBoundLogger:
     """Return a logger of that name whose methods take an event and fields.
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, select, tuple_, update
 from sqlalchemy.exc import DBAPIError
 
-from ..store import Clock, Store, job_intents, job_ledger
+from ..store import Clock, Store, insert_into, job_intents, job_ledger
 from .entry import Entry
 from .recovery import Prove, conflict, is_spent_there
 
@@ -132,7 +131,7 @@ class Intents:
             "began_at": Clock(),
             "lease_until": self._lease_end(),
         }
-        taken = _insert(connection, job_intents).values(row).on_conflict_do_nothing().returning(_I.fence)
+        taken = insert_into(connection, job_intents).values(row).on_conflict_do_nothing().returning(_I.fence)
         is_ours = connection.execute(taken).scalar() is not None
         return Taken(fence) if is_ours else Busy(timedelta(0))  # a twin was faster by a moment
 
@@ -205,11 +204,6 @@ def confirm(connection: Connection, token: Token, result: str | None, *, is_care
     return True
 
 
-def _insert(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that may meet a row which is there already."""
-    return (sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert)(table)
-
-
 def _attempts(connection: Connection, key: str) -> list[Any]:
     """Return a key's attempts, oldest first, locked until the transaction ends."""
     left = _seconds(connection, _I.lease_until, Clock()).label("left")
@@ -237,7 +231,7 @@ def _confirm(connection: Connection, token: Token, result: str | None) -> None:
 def _adopt(connection: Connection, attempt: Any) -> None:
     """Spend the key of an attempt whose confirmation came too late to do so itself."""
     row = {name: getattr(attempt, name) for name in Entry._fields}
-    connection.execute(_insert(connection, job_ledger).values(row).on_conflict_do_nothing())
+    connection.execute(insert_into(connection, job_ledger).values(row).on_conflict_do_nothing())
 
 
 def _is(token: Token) -> ColumnElement[bool]:

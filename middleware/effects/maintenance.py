@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..logs import get_logger
+from ..logs import first_line, get_logger
 from ..store import Store
 from ..transport.enqueueing import EnqueueingBroker
 from .outbox.owner import new_owner
@@ -57,7 +57,7 @@ class Maintenance:
                 what(connection, self._name)
         except (SQLAlchemyError, TimeoutError) as error:
             if not self._has_complained:
-                log.warning("maintenance.database_away", reason=str(error).splitlines()[0])
+                log.warning("maintenance.database_away", reason=first_line(error))
             self._has_complained = True
         else:
             self._has_complained = False

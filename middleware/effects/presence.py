@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..logs import get_logger
-from ..store import Clock, Store, in_utc, job_maintenance
+from ..logs import first_line, get_logger
+from ..store import Clock, Store, in_utc, insert_into, job_maintenance
 
 log = get_logger(__name__)
 
@@ -22,8 +21,9 @@ _FORGOTTEN_SECONDS: Final = 24 * 3600.0
 
 def say_present(connection: Connection, process: str) -> None:
     """Say that a process does the maintenance."""
-    insert: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    said = insert(job_maintenance).values(process=process, started_at=Clock(), seen_at=Clock())
+    said = insert_into(connection, job_maintenance).values(
+        process=process, started_at=Clock(), seen_at=Clock()
+    )
     connection.execute(said.on_conflict_do_update(index_elements=["process"], set_={"seen_at": Clock()}))
 
 
@@ -50,7 +50,7 @@ def warn_if_absent(store: Store) -> None:
     try:
         ago = last_seen(store)
     except (SQLAlchemyError, TimeoutError) as error:
-        log.warning("maintenance.not_known", reason=str(error).splitlines()[0])
+        log.warning("maintenance.not_known", reason=first_line(error))
         return
     if ago is None or ago > ABSENT_AFTER:
         log.warning(

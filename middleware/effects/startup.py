@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from ..logs import first_line
 from ..store import Store, metadata
 from ..transport.liveness import EXIT_CONFIGURATION, EXIT_CONNECTION
 
@@ -91,6 +92,6 @@ def _check_table(connection: Connection, table: Table) -> None:
         if isinstance(error, OperationalError) and not str(error.orig).startswith("no such"):
             raise  # SQLite reports a missing table, too, as an OperationalError
         raise Refused(
-            f"expected the database to have the table {table.name}, got: {str(error.orig).splitlines()[0]}; "
+            f"expected the database to have the table {table.name}, got: {first_line(error.orig or error)}; "
             "run `jobsctl migrate`"
         ) from error

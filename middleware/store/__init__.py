@@ -11,3 +11,4 @@ from .tables import job_maintenance as job_maintenance
 from .tables import job_outbox as job_outbox
 from .tables import job_watermark as job_watermark
 from .tables import metadata as metadata
+from .upsert import insert_into as insert_into
