@@ -50,12 +50,12 @@ def test_a_key_that_does_not_fit_the_signature(declare: Callable[..., Any], key:
 @pytest.mark.parametrize("effect", ["databse", "", True, ["late"]])
 def test_an_effect_that_does_not_exist(declare: Callable[..., Any], effect: Any) -> None:
     """An effect that is not one of those that exist is refused, and those are listed."""
-    known = r"actor 'act': expected effect to be 'database' \(.*\) or 'late' \(.*\), got: "
+    known = r"'act': expected effect to be 'database' \(.*\) or 'late' \(.*\) or 'external' \(.*\), got: "
     with pytest.raises(DeclarationError, match=known):
         declare(idempotency_key="k:{one}", effect=effect)
 
 
-@pytest.mark.parametrize("effect", ["database", "late"])
+@pytest.mark.parametrize("effect", ["database", "late", "external"])
 def test_an_effect_without_a_key(declare: Callable[..., Any], effect: str) -> None:
     """effect= makes no sense without idempotency_key=."""
     with pytest.raises(DeclarationError, match="expected effect to come with an idempotency_key"):
@@ -69,14 +69,15 @@ def test_a_key_and_a_reason_to_need_none(declare: Callable[..., Any]) -> None:
     declare(idempotent="upsert by primary key")
 
 
+@pytest.mark.parametrize("effect", ["late", "external"])
 @pytest.mark.parametrize("option", ["on_success", "pipe_target"])
-def test_options_that_send_another_job(declare: Callable[..., Any], option: str) -> None:
+def test_options_that_send_another_job(declare: Callable[..., Any], option: str, effect: str) -> None:
     """What follows an effect that ends before its actor returns could be lost: such options raise."""
     declare("other")
     with pytest.raises(DeclarationError, match=f"got: {option}; what follows could be lost"):
-        declare(idempotency_key="k:{one}", effect="late", **{option: "other"})
+        declare(idempotency_key="k:{one}", effect=effect, **{option: "other"})
     declare("followed", idempotency_key="f:{one}", **{option: "other"})
-    declare(idempotency_key="k:{one}", effect="late", on_failure="other", **{option: None})
+    declare(idempotency_key="k:{one}", effect=effect, on_failure="other", **{option: None})
 
 
 def test_two_actors_with_one_template(declare: Callable[..., Any]) -> None:
@@ -115,10 +116,11 @@ def test_arguments_that_do_not_fit_the_actor(broker: InlineBroker) -> None:
             actor.send_with_options(args=args)
 
 
-def test_a_message_that_asks_for_another_job(declare: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("effect", ["late", "external"])
+def test_a_message_that_asks_for_another_job(declare: Callable[..., Any], effect: str) -> None:
     """`send_with_options()` refuses what the declaration refuses."""
     declare("other")
-    actor = declare(idempotency_key="k:{one}", effect="late")
+    actor = declare(idempotency_key="k:{one}", effect=effect)
     with pytest.raises(NotEnqueued, match="got: on_success; "):
         actor.send_with_options(args=("1",), on_success="other")
 
