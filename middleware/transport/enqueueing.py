@@ -37,9 +37,13 @@ class EnqueueingBroker(dramatiq.Broker):
         publish_timeout: a send ends within it, confirmed or with an error.
         max_delay: the longest delay a job may be sent with.
         payload_limit: bytes of JSON that a job's arguments may take.
+
+    Attributes:
+        levels: how many levels the queues' delay ladders have.
     """
 
     is_inline = False
+    levels: int
 
     def __init__(
         self,

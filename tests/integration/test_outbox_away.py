@@ -144,6 +144,20 @@ def test_a_full_outbox_takes_no_more(make_outbox_jobs: MakeOutboxJobs, proxy: Pr
     wait_until(lambda: "again" in jobs.journal.entries, what="the job to run")
 
 
+def test_what_is_published_or_rolled_back_takes_no_room(make_outbox_jobs: MakeOutboxJobs) -> None:
+    """The limit is one of rows that wait: more may go through in a second, and others never be committed."""
+    jobs = make_outbox_jobs(outbox_limit=10)
+    jobs.start()
+    for name in range(30):
+        with jobs.session() as session:
+            jobs.enqueue(session, "never")
+            session.rollback()
+        with jobs.session() as session, session.begin():
+            jobs.enqueue(session, name)
+        wait_until(lambda: len(jobs.waiting()) < 5, what="rows to be published")
+    jobs.assert_ran(*range(30))
+
+
 def test_another_process_sees_a_full_outbox(make_outbox_jobs: MakeOutboxJobs, proxy: Proxy) -> None:
     """A process learns of rows that others wrote with the first ones of its own."""
     proxy.refuses.set()

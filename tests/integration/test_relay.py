@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from dramatiq import Message
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from middleware.effects.outbox import Relay
 from middleware.effects.outbox.row import OutboxRow
+from middleware.effects.outbox.rows import claim_left_over
 from middleware.store import Clock, Store, job_outbox
 from middleware.transport.publication import READY, Publication, Result
 
@@ -88,6 +89,21 @@ def test_a_row_that_cannot_be_published_holds_up_no_other(
     assert row.message_id in caplog.text
     assert "again_in_seconds" in caplog.text
     wait_until(lambda: jobs.broker.queue_counts(QUEUE).failed == 1, what="the nonsense to be a dead letter")
+
+
+def test_a_row_that_no_ladder_holds_waits_until_one_does(
+    outbox_jobs: OutboxJobs, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A row due later than delays may last here, as after the setting was lowered, disturbs no other."""
+    jobs = outbox_jobs
+    leave(jobs, "far", due_at=datetime.now(UTC) + timedelta(hours=1))
+    jobs.start()
+    jobs.relay()
+    assert "expected it to be due within JOBS_MAX_DELAY" in jobs.wait_for_problem().problem
+    assert "channel_closed" not in caplog.text
+    with jobs.store.writing() as connection:
+        connection.execute(update(job_outbox).values(due_at=datetime.now(UTC) + timedelta(seconds=1)))
+    jobs.assert_ran("far")
 
 
 def test_what_the_broker_refuses_is_tried_again(outbox_jobs: OutboxJobs, rabbit: Rabbit) -> None:
@@ -215,3 +231,17 @@ def test_claims_last_for_seconds(outbox_jobs: OutboxJobs) -> None:
         born = session.execute(job_outbox.select().where(job_outbox.c.claimed_until > Clock(3))).all()
         late = session.execute(job_outbox.select().where(job_outbox.c.claimed_until > Clock(10))).all()
     assert (len(born), len(late)) == (1, 0)
+
+
+def test_looking_for_rows_reads_no_others(make_outbox_jobs: MakeOutboxJobs, postgresql: Store) -> None:
+    """A look at a full outbox costs what it finds: those that are claimed are not even read."""
+    jobs = make_outbox_jobs(store=postgresql)
+    looks: list[Any] = []
+    with postgresql.stateless() as connection:
+        event.listen(connection, "before_cursor_execute", lambda _c, _cursor, *look: looks.append(look[:2]))
+        claim_left_over(connection, "a relay", most=10, without=jobs.broker.specs)
+        (statement, parameters) = looks[0]
+        connection.exec_driver_sql("SET enable_seqscan = off")  # or a table without rows is read as a whole
+        plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars().all()
+        connection.exec_driver_sql("SET enable_seqscan = on")
+    assert any("Index Cond: (claimed_until <" in line for line in plan), plan

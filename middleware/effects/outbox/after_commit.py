@@ -39,7 +39,7 @@ class AfterCommit(Forwarder):
     """
 
     def __init__(self, store: Store, broker: EnqueueingBroker, owner: str, backlog: Backlog) -> None:
-        super().__init__("jobs-outbox", store, broker, owner)
+        super().__init__("jobs-outbox", store, broker, owner, removed=backlog.leave)
         self._backlog = backlog
         self._wants_count = False
         self._new: deque[UUID] = deque()

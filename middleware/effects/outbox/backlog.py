@@ -47,6 +47,11 @@ class Backlog:
                 )
             self._known += number
 
+    def leave(self, number: int) -> None:
+        """Take note of rows that were published, or never committed."""
+        with self._lock:
+            self._known = max(0, self._known - number)
+
     def seconds_left(self) -> float:
         """Return how long the last count is good enough."""
         return max(0.0, self._counted_at + _COUNT_SECONDS - time.monotonic())

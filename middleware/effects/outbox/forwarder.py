@@ -34,15 +34,27 @@ class Forwarder(ABC):
         store: where the outbox is.
         broker: publishes.
         owner: whose claims these are.
+        removed: called with the number of rows that were confirmed and removed..
     """
 
-    def __init__(self, name: str, store: Store, broker: EnqueueingBroker, owner: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        broker: EnqueueingBroker,
+        owner: str,
+        removed: Callable[[int], None] = lambda _number: None,
+    ) -> None:
         self.store = store
         self.owner = owner
         self._name = name
         self._news: SimpleQueue[News] = SimpleQueue()
         self.forwarding = Forwarding(
-            store, broker, owner, tell=lambda row_id: self._news.put(partial(self.forwarding.ended, row_id))
+            store,
+            broker,
+            owner,
+            tell=lambda row_id: self._news.put(partial(self.forwarding.ended, row_id)),
+            removed=removed,
         )
         self._is_stopping = False
         self._has_complained = False

@@ -39,17 +39,23 @@ class Forwarding:
         broker: publishes.
         owner: whose claims these are.
         tell: called by the publisher's thread with the row's id when a publish ended; the owner of this
-        passes
-            it on to `ended`, on its own thread.
+            passes it on to `ended`, on its own thread.
+        removed: called with the number of rows that were confirmed and removed.
     """
 
     def __init__(
-        self, store: Store, broker: EnqueueingBroker, owner: str, tell: Callable[[UUID], None]
+        self,
+        store: Store,
+        broker: EnqueueingBroker,
+        owner: str,
+        tell: Callable[[UUID], None],
+        removed: Callable[[int], None],
     ) -> None:
         self._store = store
         self._broker = broker
         self._owner = owner
         self._tell = tell
+        self._removed = removed
         self._flights: dict[UUID, tuple[Claimed, Ticket]] = {}
         self._confirmed: list[UUID] = []
         self._refused: list[tuple[Claimed, str]] = []
@@ -89,9 +95,13 @@ class Forwarding:
     def _ticket(self, row: Claimed) -> Ticket:
         if row.queue not in self._broker.specs:
             raise ValueError(f"expected its queue to be declared here, got: {row.queue!r}")
-        ticket = Ticket(
-            row.publication(), lambda _: self._tell(row.id), wanted=lambda: _is_wanted(row, ticket)
-        )
+        publication = row.publication()
+        if publication.ticks.bit_length() > self._broker.levels:  # the broker would close the channel over it
+            raise ValueError(
+                "expected it to be due within JOBS_MAX_DELAY as it is here, got: a later time; raise the "
+                "setting again, or it waits in the outbox until it is"
+            )
+        ticket = Ticket(publication, lambda _: self._tell(row.id), wanted=lambda: _is_wanted(row, ticket))
         self._flights[row.id] = (row, ticket)
         return ticket
 
@@ -115,6 +125,7 @@ class Forwarding:
         """
         if self._confirmed:
             self._with(rows.remove, self._confirmed)
+            self._removed(len(self._confirmed))
             self._confirmed = []
         self._postpone_refused()
         if self._flights and time.monotonic() - self._renewed_at > RENEW_SECONDS:

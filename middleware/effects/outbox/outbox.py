@@ -97,7 +97,8 @@ class Outbox:
 
     def _ended(self, session: Session, transaction: SessionTransaction) -> None:
         """Forget what a transaction did not commit."""
-        if transaction.parent is None:
+        if transaction.parent is None and session.info.get(self):
+            self._backlog.leave(len(session.info[self]))
             session.info[self] = []
 
     def stop(self) -> None:

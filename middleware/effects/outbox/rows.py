@@ -86,7 +86,8 @@ def claim_left_over(
         most: rows at most.
         without: queues whose rows are left alone.
     """
-    free = select(_rows.id).where(_rows.claimed_until < Clock(), _rows.queue.not_in(list(without)))
+    now = select(Clock()).scalar_subquery()  # asked once, or no index is used
+    free = select(_rows.id).where(_rows.claimed_until < now, _rows.queue.not_in(list(without)))
     free = free.order_by(_rows.claimed_until).limit(most).with_for_update(skip_locked=True)
     return _claimed(connection, _rows.id.in_(free.scalar_subquery()), owner)
 
