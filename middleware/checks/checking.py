@@ -15,6 +15,7 @@ from .project import Project
 from .rules import RULES
 from .rules.leases import check_leases
 from .rules.limits import check_queues, check_time_limits, check_together
+from .rules.retention import check_retention
 from .silence import silence
 
 
@@ -56,4 +57,5 @@ def check_sources(
     found += check_time_limits(inspection, queues)
     found += check_together(queues, patience)
     found += check_leases(inspection, broker)
+    found += check_retention(broker)
     return Checked(sorted(set(silence(found, project.modules))), len(project.modules))

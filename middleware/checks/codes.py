@@ -44,6 +44,7 @@ CODES: Final = {
     "JOB110": Code(Level.ERROR, "a delivery held for longer than the broker allows"),
     "JOB111": Code(Level.ERROR, "a limit out of range"),
     "JOB112": Code(Level.ERROR, "a lease longer than any job may run"),
+    "JOB113": Code(Level.ERROR, "keys forgotten before their jobs"),
     # What may be wrong, and may be meant
     "JOB201": Code(Level.HINT, "an identifying argument that is not in the key"),
     "JOB202": Code(Level.HINT, "a write, or the network, reached where a duplicate may do harm"),

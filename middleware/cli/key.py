@@ -85,12 +85,20 @@ def _advice(history: History) -> str:
         several = sum(each.state == "confirmed" for each in history.attempts) > 1
         return "Confirmed more than once: look for a second effect at the provider." if several else ""
     if last is None and not history.sends:
-        return "Nobody has spent this key, and no external effect was attempted with it."
+        known = "Nobody has spent this key, and no external effect was attempted with it."
+        return known + _forgotten(history)
     if last is None:
         return ""
     if last.state == "unknown" or (last.state == "held" and not last.is_alive):
         return "The effect may have taken place or not: look this key up at the provider."
     return ""
+
+
+def _forgotten(history: History) -> str:
+    if history.forgotten_before is None:
+        return ""
+    before = _as_text(history.forgotten_before)
+    return f"\nThat is not known of jobs from before {before}, whose keys are forgotten."
 
 
 def _as_text(value: Any) -> str:

@@ -85,7 +85,7 @@ async def _join(
         raise terms.mixed("def", "async def")
     async with session.begin_nested():
         try:
-            if not await session.run_sync(lambda _: terms.join(outer, entry)):
+            if not await session.run_sync(lambda _: outer.join(entry, terms.limits())):
                 return None
         except KeyBusy:
             raise terms.busy(entry) from None

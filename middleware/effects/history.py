@@ -11,7 +11,7 @@ from typing import Any
 from dramatiq import Message
 from sqlalchemy import Connection, select
 
-from ..store import Clock, Store, in_utc, job_intents, job_ledger, job_outbox
+from ..store import Clock, Store, in_utc, job_intents, job_ledger, job_outbox, job_watermark
 from .intents import HELD
 from .keyed import KeyedActor
 
@@ -92,12 +92,15 @@ class History:
         commit: None if it is not spent.
         attempts: oldest first; none for effects in the database, which leave no trace but their commit.
         sends: what waits in the outbox, oldest first; a job that the broker has is in none of the tables.
+        forgotten_before: keys of jobs that were enqueued before may have been spent and be forgotten; None if
+            none ever was.
     """
 
     key: str
     commit: Commit | None
     attempts: tuple[Tried, ...]
     sends: tuple[Sent, ...]
+    forgotten_before: datetime | None
 
 
 def history_of(store: Store, key: str, actors: Collection[KeyedActor]) -> History:
@@ -113,13 +116,16 @@ def history_of(store: Store, key: str, actors: Collection[KeyedActor]) -> Histor
     """
     spent = select(job_ledger).where(job_ledger.c.key == key)
     is_alive = ((job_intents.c.state == HELD) & (job_intents.c.lease_until > Clock())).label("is_alive")
-    tried = select(job_intents, is_alive).where(job_intents.c.key == key).order_by(job_intents.c.fence)
+    made = select(job_intents, is_alive).where(job_intents.c.key == key).order_by(job_intents.c.fence)
     with store.engine.connect() as connection:
         row = connection.execute(spent).one_or_none()
-        attempts = connection.execute(tried).all()
+        attempts = connection.execute(made).all()
         sends = tuple(_sends(connection, key, actors))
+        watermark = connection.execute(select(job_watermark.c.watermark)).scalar()
     commit = None if row is None else Commit(row.actor, row.message_id, in_utc(row.created_at))
-    return History(key, commit, tuple(_attempt(each) for each in attempts), sends)
+    return History(
+        key, commit, tuple(_attempt(each) for each in attempts), sends, watermark and in_utc(watermark)
+    )
 
 
 def _sends(connection: Connection, key: str, actors: Collection[KeyedActor]) -> Iterator[Sent]:

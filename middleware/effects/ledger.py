@@ -232,6 +232,10 @@ class Ledger(Middleware):
         """Return the actors that have a key."""
         return [broker.actors[name] for name in self._actors if name in broker.actors]
 
+    def retention_problem(self, broker: JobBroker) -> str:
+        """Return why keys are not remembered for long enough, empty if they are."""
+        return self.retention.problem(broker, self._declared(broker))
+
     def pruner(self, broker: JobBroker, keep: timedelta | None = None) -> Pruner:
         """Return what forgets keys that no delivery can ask for any more; see `Retention.pruner`."""
         return self.retention.pruner(self._store, broker, self._declared(broker), self._grace, keep)

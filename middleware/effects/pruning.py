@@ -16,11 +16,11 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Delete, Select, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ..store import Clock, Store, job_intents, job_ledger, job_watermark
+from ..store import Clock, Store, in_utc, job_intents, job_ledger, job_watermark
 from .intents import CONFIRMED, HELD, RELEASED, UNKNOWN
 from .kept import is_kept
 from .pieces import delete_found, places, within
-from .watermark import MOST_AHEAD, in_utc
+from .watermark import MOST_AHEAD
 
 _STEP: Final = timedelta(hours=1)
 """A watermark is not raised again for less: a run that follows one which was cut off need not wait again."""

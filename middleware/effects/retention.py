@@ -121,7 +121,8 @@ class Retention:
 def wait_before_deleting(broker: JobBroker, grace: timedelta) -> timedelta:
     """Return how long a pruner waits between raising the watermark and deleting what is before it.
 
-    By then every job that began before has ended, and no process goes by what it read before.
+    By then every job that began before has ended, with what it calls directly (which does not look for
+    itself), and no process goes by what it read before.
     """
     longest = max((queue.time_limit for queue in broker.specs.values()), default=timedelta(0))
     return longest + grace + READING_AGE + _SPARE

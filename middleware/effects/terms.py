@@ -91,13 +91,6 @@ class Terms:
             self.prove(transaction.session.connection, entry)
         return is_new
 
-    def join(self, transaction: LedgerTransaction, entry: Entry) -> bool:
-        """Add the row of a job that is called directly to another one's transaction; see `open`."""
-        is_new = transaction.join(entry, self.limits())
-        if is_new:
-            self.prove(transaction.session.connection, entry)
-        return is_new
-
     def prove(self, connect: Callable[[], Connection], entry: Entry) -> None:
         """Refuse the job that runs, and has no row but its own, if it may have had one; see `Watermark`.
 

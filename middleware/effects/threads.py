@@ -64,7 +64,7 @@ def _join(
         raise terms.mixed("async def", "def")
     with outer.session.begin_nested():
         try:
-            if not terms.join(outer, entry):
+            if not outer.join(entry, terms.limits()):
                 return None
         except KeyBusy:
             raise terms.busy(entry) from None

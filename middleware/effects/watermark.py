@@ -21,7 +21,7 @@ from sqlalchemy import Connection, func, select
 
 from ..durations import format_duration
 from ..errors import Unprovable
-from ..store import Clock, job_watermark
+from ..store import Clock, in_utc, job_watermark
 
 READING_AGE: Final = timedelta(seconds=60)
 """How long a process goes by what it has read; the pruner waits longer."""
@@ -108,11 +108,6 @@ class Watermark:
         watermark = select(func.max(job_watermark.c.watermark)).scalar_subquery()
         raised, at = connection.execute(select(watermark, Clock())).one()
         return Reading(0 if raised is None else _ms(raised), _ms(at), taken)
-
-
-def in_utc(moment: datetime) -> datetime:
-    """Return a moment with its zone, which SQLite does not keep."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def in_words(ms: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from middleware import Store
 from middleware.effects.entry import Entry
 from middleware.effects.intents import Intents, Taken
 from middleware.effects.outbox.row import OutboxRow
+from middleware.store import job_watermark
 from middleware.transport.publication import READY, Publication
 
 from ..mail_server import BREAK_OFF, serve_mail
@@ -86,7 +87,21 @@ def test_an_effect_in_the_database_is_its_commit(seeded: dict[str, str]) -> None
 def test_a_key_that_nobody_knows(seeded: dict[str, str]) -> None:
     """It is said to be unspent; a program gets nulls."""
     assert "Nobody has spent this key" in succeed("key", "show", "no:such", settings=seeded)
-    assert shown(seeded, "no:such") == {"key": "no:such", "commit": None, "attempts": [], "sends": []}
+    assert shown(seeded, "no:such")["forgotten_before"] is None
+    store = Store(seeded["JOBS_DATABASE_URL"])
+    with store.writing() as connection:
+        moment = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+        connection.execute(job_watermark.insert().values(id=1, watermark=moment))
+    store.dispose()
+    text = succeed("key", "show", "no:such", settings=seeded)
+    assert "not known of jobs from before 2026-01-02 03:04:00+00:00, whose keys are forgotten." in text
+    assert shown(seeded, "no:such") == {
+        "key": "no:such",
+        "commit": None,
+        "attempts": [],
+        "sends": [],
+        "forgotten_before": "2026-01-02 03:04:00+00:00",
+    }
 
 
 def test_attempts_under_way_and_abandoned(deployment: Deployment) -> None:

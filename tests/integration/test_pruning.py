@@ -4,70 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import Connection, Engine, event, text
 
 from middleware.effects import pieces
 from middleware.effects.pruning import Pruned, Pruner, _delete_attempts, _delete_keys, is_due
-from middleware.effects.watermark import in_utc
-from middleware.store import Store, job_intents, job_ledger, job_watermark
+from middleware.store import Store, in_utc, job_watermark
 
+from ..waiting import stays, wait_until
 from .keyed_jobs import keys, rows
-
-DAY: Final = timedelta(days=1)
-KEEP: Final = 120 * DAY
-HOUR: Final = timedelta(hours=1)
-
-
-def spend(store: Store, ages: dict[str, timedelta]) -> None:
-    """Write a row of the ledger for each key, as if it had been spent so long ago."""
-    now = datetime.now(UTC)
-    values = [
-        {"key": key, "args_hash": b"0" * 16, "actor": "act", "message_id": key, "created_at": now - age}
-        for key, age in ages.items()
-    ]
-    with store.writing() as connection:
-        connection.execute(job_ledger.insert(), values)
-
-
-def attempt(store: Store, key: str, fence: int, state: str, age: timedelta) -> None:
-    """Write an attempt, as if it had been made so long ago."""
-    then = datetime.now(UTC) - age
-    values = {"key": key, "fence": fence, "state": state, "args_hash": b"0", "actor": "act", "holder": "h"}
-    times = {"began_at": then, "lease_until": then, "ended_at": None if state == "held" else then}
-    with store.writing() as connection:
-        connection.execute(job_intents.insert().values(**values, **times, message_id=key))
-
-
-def prune(store: Store, keep: timedelta = KEEP, **options: Any) -> Pruned:
-    """Prune without waiting for anybody."""
-    return Pruner(store, keep, timedelta(0), **{"rest": 0.0, **options}).run(threading.Event())
-
-
-def mark(store: Store) -> Any:
-    """Return the row of the watermark, None if there is none."""
-    with store.engine.connect() as connection:
-        return connection.execute(job_watermark.select()).one_or_none()
-
-
-def set_mark(store: Store, age: timedelta, raised: timedelta | None) -> None:
-    """Raise the watermark as somebody did so long ago, who was killed after that."""
-    now = datetime.now(UTC)
-    values = {"id": 1, "watermark": now - age, "raised_at": None if raised is None else now - raised}
-    with store.writing() as connection:
-        connection.execute(job_watermark.delete())
-        connection.execute(job_watermark.insert().values(**values))
-
-
-@pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let some hundred rows be several pieces."""
-    monkeypatch.setattr(pieces, "_BLOCKS", 2)
-    monkeypatch.setattr(pieces, "_ROWS", 50)
+from .old_rows import DAY, HOUR, KEEP, attempt, mark, prune, set_mark, spend
 
 
 def test_old_rows_go_and_young_ones_stay(store: Store, small_pieces: None) -> None:
@@ -136,6 +84,20 @@ def test_the_watermark_is_there_before_anything_is_deleted(store: Store) -> None
     assert row.pruned_at is None
     assert HOUR - timedelta(minutes=1) < left <= HOUR
     assert pruned == Pruned(in_utc(row.watermark) - HOUR)
+
+
+def test_nothing_is_deleted_during_the_wait(store: Store) -> None:
+    """Raising the watermark is not enough: others have to have heard of it."""
+    spend(store, {"old": KEEP + DAY})
+    stop = threading.Event()
+    thread = threading.Thread(target=lambda: Pruner(store, KEEP, HOUR).run(stop))
+    thread.start()
+    wait_until(lambda: mark(store) is not None, what="the watermark")
+    stays(lambda: keys(store) == ["old"], what="the key", seconds=0.5)
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert keys(store) == ["old"]
 
 
 @pytest.mark.parametrize(
@@ -209,68 +171,6 @@ def test_a_keys_attempts_go_together_or_not_at_all(store: Store, small_pieces: N
     assert prune(store).attempts == 120
     left = rows(store.engine, "SELECT key, count(*) FROM job_intents GROUP BY key")
     assert sorted(left) == sorted((f"mixed:{number}", 2) for number in range(60))
-
-
-def test_several_pruners_share_the_work(store: Store, small_pieces: None) -> None:
-    """Each row is deleted once, and none of them fails or waits for ever."""
-    spend(store, {f"old:{number}": 2 * KEEP for number in range(1500)})
-    for number in range(30):
-        attempt(store, f"paid:{number}", 1, "confirmed", 2 * KEEP)
-    done: list[Pruned | BaseException] = []
-    ready = threading.Barrier(4)
-
-    def work() -> None:
-        ready.wait(20)
-        try:
-            done.append(prune(store))
-        except BaseException as error:
-            done.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    found = [each for each in done if isinstance(each, Pruned)]
-    assert len(found) == 4, done
-    assert sum(each.keys for each in found) == 1500
-    assert sum(each.attempts for each in found) == 30
-    assert keys(store) == []
-
-
-def test_a_pruner_passes_by_rows_that_another_one_deletes(postgresql: Store) -> None:
-    """It waits for nobody's transaction."""
-    spend(postgresql, {"a": 2 * KEEP, "b": 2 * KEEP})
-    with postgresql.engine.begin() as other:
-        other.execute(text("DELETE FROM job_ledger WHERE key = 'a'"))
-        assert prune(postgresql).keys == 1
-    assert keys(postgresql) == []
-
-
-@pytest.fixture
-def interrupted(store: Store, small_pieces: None) -> Iterator[threading.Event]:
-    """An event that is set when the first piece of a thousand rows is deleted."""
-    spend(store, {f"old:{number}": 2 * KEEP for number in range(1000)})
-    stop = threading.Event()
-
-    def deleted(_c: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith("DELETE FROM job_ledger"):
-            stop.set()
-
-    event.listen(Engine, "after_cursor_execute", deleted)
-    yield stop
-    event.remove(Engine, "after_cursor_execute", deleted)
-
-
-def test_an_interrupted_run_keeps_what_it_did(store: Store, interrupted: threading.Event) -> None:
-    """It ends after the piece; the next one does the rest, and only then is the ledger called pruned."""
-    pruned = Pruner(store, KEEP, timedelta(0), rest=0.0).run(interrupted)
-    assert 0 < pruned.keys < 1000
-    assert not pruned.is_complete
-    assert len(keys(store)) == 1000 - pruned.keys
-    assert mark(store).pruned_at is None
-    assert prune(store).keys == 1000 - pruned.keys
-    assert mark(store).pruned_at is not None
 
 
 def test_pruning_is_due_once_a_day(store: Store) -> None:

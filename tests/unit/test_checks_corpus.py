@@ -40,7 +40,7 @@ def test_nine_of_ten_errors_are_found(tmp_path_factory: pytest.TempPathFactory) 
         for place in case.errors - found:
             missed.setdefault(place[2], []).append((case.name, place))
     of_sources = {name for name, code in CODES.items() if code.level is Level.ERROR and name < "JOB200"}
-    assert set(declared) == of_sources - {"JOB003", "JOB112"}  # these need more than the source
+    assert set(declared) == of_sources - {"JOB003", "JOB112", "JOB113"}  # these need more than the source
     assert {
         code: places for code, places in missed.items() if len(places) > (1 - LEAST_RECALL) * declared[code]
     } == {}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import dramatiq
 import pytest
 
-from middleware import Failures, InlineBroker, Ledger, Queue, Store, TimeLimits
+from middleware import Failures, InlineBroker, Ledger, Queue, Retention, Store, TimeLimits
 from middleware.checks import check_sources
 from middleware.transport.patience import Patience
 
@@ -18,9 +18,15 @@ HERE = Path(__file__)
 Ids: TypeAlias = dict[str, str]
 
 
-def build_broker(folder: Path, *queues: Queue, lease: timedelta = timedelta(seconds=30)) -> InlineBroker:
+def build_broker(
+    folder: Path,
+    *queues: Queue,
+    lease: timedelta = timedelta(seconds=30),
+    retention: timedelta = timedelta(days=120),
+) -> InlineBroker:
     """Return a broker that takes every option."""
-    ledger = Ledger(Store(f"sqlite:///{folder}/none.sqlite3"), lease=lease)
+    store = Store(f"sqlite:///{folder}/none.sqlite3")
+    ledger = Ledger(store, lease=lease, retention=Retention(retention))
     declared = queues or (Queue(name="jobs", time_limit=timedelta(seconds=20)),)
     return InlineBroker(queues=declared, middleware=[TimeLimits(), ledger, Failures()])
 
@@ -48,6 +54,21 @@ def test_a_lease_is_compared_with_time_limit_and_grace(tmp_path: Path, lease: in
     def loaded_plain(one: str) -> None: ...
 
     assert [code for code, _ in found(broker)] == codes
+
+
+def test_what_the_ledger_remembers_is_compared_with_how_late_a_job_may_come(tmp_path: Path) -> None:
+    """The sum that stops a worker is found before, once there is an actor with a key."""
+    brief = build_broker(tmp_path, retention=timedelta(days=60))
+    assert [each.code for each in check_sources([HERE], broker=brief).findings if not each.file] == []
+
+    @dramatiq.actor(broker=brief, queue_name="jobs", idempotency_key="a:{one}")
+    def loaded_keyed(one: str) -> None: ...
+
+    (finding,) = [each for each in check_sources([HERE], broker=brief).findings if not each.file]
+    assert finding.code == "JOB113"
+    assert finding.why.startswith("expected JOBS_LEDGER_RETENTION to be at least 61d")
+    assert "actor 'loaded_keyed'" in finding.why
+    assert finding.why.endswith("got: 60d")
 
 
 def test_hidden_options_are_those_of_the_declaration(tmp_path: Path) -> None:
