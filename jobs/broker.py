@@ -38,7 +38,9 @@ def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
             lease=settings.effect_lease,
             grace=settings.shutdown_grace,
             outbox_limit=settings.outbox_limit,
-            retention=Retention(settings.ledger_retention, settings.replay_window, settings.prune_every),
+            retention=Retention(
+                ledger=settings.ledger_retention, replay=settings.replay_window, every=settings.prune_every
+            ),
         ),
         Callbacks(),  # on_success and on_failure; what follows a keyed job is written in its commit
         Pipelines(),  # the next step of a pipeline

@@ -71,6 +71,7 @@ class Ledger(Middleware):
             Defaults to 30 seconds.
         grace: how long a job may live past its time limit; then the database ends its transaction, in case
             the process is frozen. Defaults to 25 seconds.
+        outbox_limit: jobs that may wait in the outbox; more are refused. Defaults to 100,000.
         retention: how long keys are remembered. Defaults to `Retention()`.
     """
 
