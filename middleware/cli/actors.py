@@ -37,6 +37,6 @@ def find_actor(known: Mapping[str, Actor[..., Any]], name: str) -> Actor[..., An
     listed = ", ".join(sorted(known)) or "none"
     raise BadInput(
         f"expected ACTOR to be one of the declared actors ({listed}), got: {name!r}{nearest(name, known)}; "
-        f"for actors of a module of your own set {APP} to it, as in `{APP}=my_actors jobsctl send …`; the "
-        f"module {NEEDS}"
+        f"a file under jobs/ is imported in jobs/__init__.py; for actors of a module of your own set {APP} "
+        f"to it, as in `{APP}=my_actors jobsctl send …`; the module {NEEDS}"
     )

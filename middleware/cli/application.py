@@ -12,6 +12,7 @@ import sys
 from typing import Any, Final, Protocol, cast
 
 import dramatiq
+from dramatiq import broker as dramatiq_broker
 
 from ..errors import ConfigurationError
 from ..store import Store
@@ -66,6 +67,10 @@ def load_application() -> tuple[Application, JobBroker]:
             f"expected {APP} to be a module that can be imported from here, got: {name!r}; "
             "start jobsctl in the project's folder, or set it to your application's module"
         ) from None
+    except ValueError as error:
+        if not is_without_broker(error):
+            raise
+        raise ConfigurationError(without_broker(name)) from None
     missing = [part for part in ("store", "seed") if not hasattr(module, part)]
     broker = dramatiq.get_broker()
     if missing or not isinstance(broker, JobBroker):
@@ -75,6 +80,21 @@ def load_application() -> tuple[Application, JobBroker]:
             f"a module beside `jobs` {NEEDS}"
         )
     return cast(Application, module), broker
+
+
+def is_without_broker(error: BaseException) -> bool:
+    """Whether an import failed because an actor was declared before a broker of the kit's was set."""
+    return "actor options are undefined" in str(error) and not isinstance(
+        dramatiq_broker.global_broker, JobBroker
+    )
+
+
+def without_broker(name: str) -> str:
+    """Return what somebody is told whose module declares actors on no broker of the kit's."""
+    return (
+        f"expected {APP} to be a module that sets a broker of the kit's before it declares actors, got: "
+        f"{name!r} without one; a module beside `jobs` {NEEDS}"
+    )
 
 
 def find_from_here() -> None:

@@ -18,7 +18,7 @@ from ..checks import Finding
 from ..errors import ConfigurationError
 from ..transport.broker import JobBroker
 from ..transport.wrapping import function_of
-from .application import APP, DEFAULT_APP, find_from_here
+from .application import APP, DEFAULT_APP, find_from_here, is_without_broker, without_broker
 
 
 @dataclass(slots=True)
@@ -87,6 +87,9 @@ def _load(name: str, checked: CheckedApplication) -> None:
 
 def _not_loaded(name: str, error: BaseException, paths: Sequence[Path]) -> Finding:
     file, line = _place(error, paths) or (str(paths[0]), 0)
+    if is_without_broker(error):
+        why, _, fix = without_broker(name).rpartition("; ")
+        return Finding(file, line, "JOB003", why, fix, line)
     text = " ".join(str(error).split()) or type(error).__name__
     known = isinstance(error, ConfigurationError | dramatiq.middleware.MiddlewareError)
     why = f"{name!r} cannot be loaded: {text if known else f'{type(error).__name__}: {text}'}"

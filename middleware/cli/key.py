@@ -23,7 +23,9 @@ def _key() -> None:
 
 @key.command()
 def show(
-    text: Annotated[str, typer.Argument(metavar="KEY", help="As its actor's template renders it.")],
+    text: Annotated[
+        str, typer.Argument(metavar="KEY", help="As its actor's template renders it: credit:t1:m1.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="An object; null where there is nothing.")] = False,
 ) -> None:
     """Show the commit that spent a key, the attempts at an external effect, and what waits in the outbox."""

@@ -52,6 +52,7 @@ def _explain_database(error: DBAPIError) -> str:
     if getattr(error.orig, "sqlstate", None) == _UNDEFINED_TABLE or text.startswith("no such table"):
         return f"expected the database to have its tables, got: {text.splitlines()[0]}; run `jobsctl migrate`"
     if isinstance(error, (OperationalError, InterfaceError)):
+        text = " ".join(text.split())  # libpq breaks its lines
         return f"expected the database to answer, got: {text}; check JOBS_DATABASE_URL, start the server"
     return f"the database refuses: {text}"
 

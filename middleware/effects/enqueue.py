@@ -108,6 +108,13 @@ def _enqueue_all(
     delay: timedelta | int | None,
     broker: JobBroker | None,
 ) -> list[Message[Any]]:
+    messages = list(messages)
+    for message in messages:
+        if not isinstance(message, Message):
+            raise TypeError(
+                f"expected message to be a Message, got: {type(message).__name__}; "
+                "make it with actor.message(…)"
+            )
     chosen = dramatiq.get_broker() if broker is None else broker
     outbox = Ledger.of(chosen).outbox
     assert isinstance(chosen, JobBroker)

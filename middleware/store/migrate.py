@@ -152,11 +152,28 @@ def _move(branch: Branch, connection: Connection, target: str) -> Migrated:
 
     before = _version(branch, connection)
     config = _config(branch, connection)
+    _refuse_unknown(branch, before, config)
     if target == "head":
         command.upgrade(config, target)
     else:
         command.downgrade(config, target)
     return Migrated(branch.name, before, _version(branch, connection))
+
+
+def _refuse_unknown(branch: Branch, version: str | None, config: Config) -> None:
+    """Refuse tables that this version knows no way from: a newer one, or another, made them.
+
+    Raises:
+        ConfigurationError: its migrations do not have the version that the database is at.
+    """
+    from alembic.script import ScriptDirectory
+
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if version is not None and version not in known:
+        raise ConfigurationError(
+            f"expected the tables of branch {branch.name!r} to be at one of {', '.join(sorted(known))}, got: "
+            f"{version}; run the version of the code that has this migration in {branch.folder}/versions"
+        )
 
 
 def _version(branch: Branch, connection: Connection) -> str | None:

@@ -51,7 +51,7 @@ def incoming(
         kind = "unknown_actor"
         reason = (
             f"no actor named {message.actor_name!r} is declared in this worker: every worker of a queue has "
-            f"to load the modules of all its actors (dramatiq MODULE …)"
+            f"to load the modules of all its actors (dramatiq MODULE …), and is restarted for new ones"
         )
     if not kind:
         return delivery

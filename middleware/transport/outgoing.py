@@ -113,7 +113,7 @@ class Outgoing:
         if not isinstance(delay_ms, int | float) or isinstance(delay_ms, bool):
             raise NotEnqueued(
                 f"message {message.message_id}: expected delay to be a number of milliseconds, "
-                f"got: {delay_ms!r}; send_with_options() takes a timedelta as well",
+                f"got: {delay_ms!r}; send_with_options() and middleware.enqueue() take a timedelta as well",
                 refused=[message],
             )
         if not delay_ms:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import embedded, fail
+from .commands import embedded, fail, jobsctl
 
 NOBODY = "127.0.0.1:1"
 """An address where nothing listens."""
@@ -67,6 +67,16 @@ def test_a_wrong_setting_exits_with_2(tmp_path: Path) -> None:
 def test_a_wrong_application_exits_with_2(tmp_path: Path, application: str, text: str) -> None:
     """JOBS_APP must name a module that offers what the command line needs."""
     assert text in fail(2, "queues", settings=embedded(tmp_path) | {"JOBS_APP": application})
+
+
+def test_an_application_that_sets_no_broker_is_told_its_first_line(tmp_path: Path) -> None:
+    """A module that declares actors before a broker of the kit's is set is told which line it lacks."""
+    (tmp_path / "bare.py").write_text(
+        "import dramatiq\n@dramatiq.actor(idempotency_key='a:{b}')\ndef a(b: str) -> None: ...\n"
+    )
+    settings = embedded(tmp_path) | {"JOBS_APP": "bare", "PYTHONPATH": str(tmp_path)}
+    assert "begins with `from jobs import seed, store`" in fail(2, "actors", settings=settings)
+    assert "begins with `from jobs import seed, store`" in jobsctl("check", settings=settings).stdout
 
 
 def test_missing_tables_name_the_command(tmp_path: Path) -> None:

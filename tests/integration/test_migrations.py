@@ -149,6 +149,19 @@ def test_a_migration_that_fails_leaves_nothing_half_done(empty_url: str) -> None
     assert {"accounts", "credit_entries", "job_ledger"} <= tables(empty_url)
 
 
+def test_tables_of_another_version_are_left_alone(empty_url: str) -> None:
+    """A version that has no such migration names both, and changes nothing."""
+    migrate(empty_url)
+    store = Store(empty_url)
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE job_application_version SET version_num = '9999'"))
+    with pytest.raises(ConfigurationError, match=r"branch 'application' to be at one of .*, got: 9999; run"):
+        migrate(empty_url)
+    with store.engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM job_application_version")).scalar() == "9999"
+    store.dispose()
+
+
 def test_the_librarys_branch_runs_alone(empty_url: str) -> None:
     """An application that keeps its tables elsewhere gets the library's alone."""
     assert migrate(empty_url, application=None) == HEADS[:1]

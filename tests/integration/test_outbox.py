@@ -138,6 +138,15 @@ def test_the_wrong_kind_of_session_is_refused(outbox_jobs: OutboxJobs) -> None:
         enqueue(AsyncSession(), outbox_jobs.note.message("a"), broker=outbox_jobs.broker)  # type: ignore[arg-type]
 
 
+def test_an_actor_in_place_of_its_message_is_refused(outbox_jobs: OutboxJobs) -> None:
+    """An actor given to `enqueue` raises and names what makes a message of it."""
+    with (
+        outbox_jobs.session() as session,
+        pytest.raises(TypeError, match=r"to be a Message, got: Actor; .*actor\.message\(…\)"),
+    ):
+        enqueue(session, outbox_jobs.note, broker=outbox_jobs.broker)  # type: ignore[arg-type]
+
+
 def test_a_scoped_session_is_a_session(outbox_jobs: OutboxJobs) -> None:
     """`scoped_session`, as Flask applications use it, is taken for the session that it stands for."""
     jobs = outbox_jobs

@@ -76,6 +76,7 @@ def test_unknown_actor_names_the_nearest(broker: StubBroker) -> None:
         find_actor(broker.actors, "chrage")
     assert str(caught.value) == (
         "expected ACTOR to be one of the declared actors (anything, charge, index), got: 'chrage'; "
-        "did you mean charge?; for actors of a module of your own set JOBS_APP to it, as in "
+        "did you mean charge?; a file under jobs/ is imported in jobs/__init__.py; for actors of a module of "
+        "your own set JOBS_APP to it, as in "
         "`JOBS_APP=my_actors jobsctl send …`; the module begins with `from jobs import seed, store`"
     )
