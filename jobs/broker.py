@@ -41,6 +41,7 @@ def build_middleware(settings: Settings, store: Store) -> list[Middleware]:
             retention=Retention(
                 ledger=settings.ledger_retention, replay=settings.replay_window, every=settings.prune_every
             ),
+            forgotten_after=settings.submission_lifetime,
         ),
         Callbacks(),  # on_success and on_failure; what follows a keyed job is written in its commit
         Pipelines(),  # the next step of a pipeline

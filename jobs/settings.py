@@ -99,6 +99,10 @@ class Settings(BaseSettings):
     outbox_limit: Annotated[int, whole_number(1, 10_000_000, "of jobs")] = 100_000
     """Jobs that may wait in the outbox before `enqueue()` refuses more. Defaults to 100,000."""
 
+    submission_lifetime: Long = timedelta(days=1)
+    """How long nothing may be heard of a job with a `job_id` before that is free to be submitted again.
+    Defaults to 1 day."""
+
     # Running
     inline_threads: Annotated[int, whole_number(1, 64)] = 8
     """Worker threads of the inline broker. Defaults to 8; `dramatiq --threads` decides for RabbitMQ."""
@@ -163,6 +167,7 @@ class Settings(BaseSettings):
     def _fit_together(self) -> Settings:
         self._in_order("min_backoff", "max_backoff")
         self._in_order("max_backoff", "max_delay")
+        self._in_order("max_backoff", "submission_lifetime")
         self._in_order("effect_lease", "max_delay")
         self._in_order("shutdown_grace", "broker_consumer_timeout")
         least = self.max_delay + self.replay_window

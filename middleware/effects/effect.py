@@ -237,6 +237,7 @@ class Effect:
 
     def _write(self) -> None:
         assert self._transaction is not None
+        self.terms.free(self._transaction)
         self._transaction.commit()
         self.is_written = True
 

@@ -11,6 +11,7 @@ from dramatiq import Message
 from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
 
+from ..errors import NotEnqueued
 from ..transport.broker import JobBroker
 from .ledger import Ledger
 
@@ -24,7 +25,10 @@ _MS: Final = timedelta(milliseconds=1)
 def enqueue(
     session: AnySession,
     message: Message[R],
+    job_id: str | None = None,
     *,
+    job_mode: str | None = None,
+    job_window: timedelta | int | None = None,
     delay: timedelta | int | None = None,
     broker: JobBroker | None = None,
 ) -> Message[R]:
@@ -36,24 +40,31 @@ def enqueue(
             session.add(order)
             enqueue(session, charge_credit.message("t1", "m1"))
 
-    Nothing is sent to the broker, or to the database, by this call: the job is written with the session's
-    next flush and published after the commit, which does not wait for it. A broker that is away holds up
-    neither.
+    Nothing is sent to the broker, or to the database, by this call, unless the job has a `job_id`: the job is
+    written with the session's next flush and published after the commit, which does not wait for it. A broker
+    that is away holds up neither.
 
     Parameters:
         session: of the database that holds the kit's tables.
         message: the job, as `actor.message(…)` makes it.
+        job_id: names the job, so that another submission of it is found while this one is unfinished.
+        Defaults to
+            None: every message is a job of its own.
+        job_mode: what becomes of another submission: `drop`, `throttle`, `debounce`, `replace` or
+        `keep_last`.
+            Defaults to `drop`.
+        job_window: of `throttle`, for how long no other submission is taken; a timedelta or milliseconds.
         delay: until it is due, a timedelta or milliseconds, counted from this call. Defaults to None: now.
         broker: one of the kit's, whose middleware has a `Ledger`. Defaults to Dramatiq's global one.
 
     Returns:
-        The message.
+        The message that carries the job: the first submission's, if this one was dropped.
 
     Raises:
         NotEnqueued: it cannot be sent; its subclasses say what is wrong with it. `OutboxFull`: too many wait.
     """
-    enqueue_all(session, [message], delay=delay, broker=broker)
-    return message
+    message = _submission(message, job_id, job_mode, job_window)
+    return enqueue_all(session, [message], delay=delay, broker=broker)[0]
 
 
 def enqueue_all(
@@ -63,7 +74,10 @@ def enqueue_all(
     delay: timedelta | int | None = None,
     broker: JobBroker | None = None,
 ) -> list[Message[Any]]:
-    """Enqueue many jobs in a transaction; all are checked before the first is written. See `enqueue`."""
+    """Enqueue many jobs in a transaction; all are checked before the first is written. See `enqueue`.
+
+    A `job_id` is an option of the message: `actor.message_with_options(…, job_id=…)`.
+    """
     within: object = session() if isinstance(session, scoped_session) else session
     if not isinstance(within, Session):
         raise TypeError(
@@ -76,13 +90,16 @@ def enqueue_all(
 async def enqueue_async(
     session: AnyAsyncSession,
     message: Message[R],
+    job_id: str | None = None,
     *,
+    job_mode: str | None = None,
+    job_window: timedelta | int | None = None,
     delay: timedelta | int | None = None,
     broker: JobBroker | None = None,
 ) -> Message[R]:
     """Enqueue a job in the transaction of an AsyncSession. See `enqueue`."""
-    await enqueue_all_async(session, [message], delay=delay, broker=broker)
-    return message
+    message = _submission(message, job_id, job_mode, job_window)
+    return (await enqueue_all_async(session, [message], delay=delay, broker=broker))[0]
 
 
 async def enqueue_all_async(
@@ -99,7 +116,15 @@ async def enqueue_all_async(
             f"expected session to be an AsyncSession, got: {type(within).__name__}; with a Session, "
             "call enqueue(…) or enqueue_all(…)"
         )
-    return _enqueue_all(within.sync_session, messages, delay, broker)
+    return await within.run_sync(_enqueue_all, messages, delay, broker)
+
+
+def _submission(
+    message: Message[R], job_id: str | None, mode: str | None, window: timedelta | int | None
+) -> Message[R]:
+    said = {"job_id": job_id, "job_mode": mode, "job_window": _milliseconds(window)}
+    options = {name: value for name, value in said.items() if value is not None}
+    return message.copy(options=options) if options else message
 
 
 def _enqueue_all(
@@ -118,9 +143,16 @@ def _enqueue_all(
     chosen = dramatiq.get_broker() if broker is None else broker
     outbox = Ledger.of(chosen).outbox
     assert isinstance(chosen, JobBroker)
-    delay_ms = delay // _MS if isinstance(delay, timedelta) else delay
-    return chosen.hand_over(
-        messages,
-        lambda publications: outbox.add(session, chosen, publications, delay_ms),
-        delay_ms=delay_ms,
-    )
+    delay_ms = _milliseconds(delay)
+    publications = chosen.checked(messages, delay_ms)
+    try:
+        taken = outbox.take(session, chosen, messages, publications, delay_ms)
+    except NotEnqueued as error:
+        error.refused = list(messages)
+        raise
+    chosen.announce(taken, delay_ms)
+    return taken
+
+
+def _milliseconds(duration: timedelta | int | None) -> int | None:
+    return duration // _MS if isinstance(duration, timedelta) else duration

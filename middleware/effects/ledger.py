@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection
+from collections.abc import Awaitable, Collection
 from datetime import timedelta
 from typing import Any, Final
 
@@ -21,21 +21,21 @@ from ..durations import format_duration
 from ..errors import ConfigurationError, DeclarationError, NotEnqueued, PayloadError
 from ..store import Store
 from ..transport.broker import JobBroker
-from ..transport.publication import Publication
+from ..transport.delivery import Delivery
 from ..transport.wrapping import coroutine_of, wrap
 from . import coroutines, external_coroutines, external_threads, late, threads
 from .external import External
 from .intents import Intents
+from .joining import Joining, Messages, Publications
 from .keyed import DATABASE, EXTERNAL, LATE, KeyedActor, is_keyed
 from .leases import Leases
-from .outbox.joining import is_published_now
+from .lifetimes import Lifetimes
 from .outbox.outbox import LIMIT, Outbox
-from .outbox.relay import Relay
+from .outbox.relay import FORGOTTEN_AFTER, Relay
 from .postgresql import PostgreSQL
 from .presence import warn_if_absent
 from .pruning import Pruner
 from .retention import Retention
-from .session import committing, current
 from .sqlite import SQLite
 from .startup import Refused, check_store
 from .terms import Terms
@@ -84,6 +84,7 @@ class Ledger(Middleware):
         grace: timedelta = timedelta(seconds=25),
         outbox_limit: int = LIMIT,
         retention: Retention | None = None,
+        forgotten_after: timedelta = FORGOTTEN_AFTER,
     ) -> None:
         if wait < timedelta(milliseconds=1):
             raise ValueError(f"expected wait to be at least 1 ms, got: {wait!r}")
@@ -101,6 +102,9 @@ class Ledger(Middleware):
         self._lock = threading.Lock()
         self._threads = 0
         self.outbox = Outbox(store, outbox_limit)
+        self._joining = Joining(store, self.outbox)
+        self._lifetimes = Lifetimes(store, self.outbox)
+        self.forgotten_after = forgotten_after
         self._relay: Relay | None = None
 
     @staticmethod
@@ -191,21 +195,29 @@ class Ledger(Middleware):
         except ValueError as error:
             raise PayloadError(str(error), refused=[message]) from None
 
-    def join(self, broker: JobBroker, publications: list[Publication], delay_ms: int | None) -> bool:
-        """Write what a keyed actor sends in its own transaction; False if the caller is in none.
+    def take(
+        self, broker: JobBroker, messages: Messages, publications: Publications, delay_ms: int | None
+    ) -> Messages | None:
+        """Take what is not to be published at once; see `Joining`."""
+        return self._joining.take(broker, messages, publications, delay_ms)
 
-        A thread that the actor starts, also one of `asyncio.to_thread`, is in none.
+    def take_async(
+        self, broker: JobBroker, messages: Messages, publications: Publications, delay_ms: int | None
+    ) -> Awaitable[Messages] | None:
+        """Do as `take`, and return what to await."""
+        return self._joining.take_async(broker, messages, publications, delay_ms)
+
+    def begin_submitted(self, broker: JobBroker, delivery: Delivery) -> None:
+        """Let a job with a `job_id` start, unless another submission takes its place; see `Lifetimes`.
 
         Raises:
-            NotEnqueued: the transaction is being committed, or too many jobs wait in the outbox.
+            SkipMessage, Snooze: it does not start, or not now.
         """
-        transaction = current.get() or committing.get()
-        if transaction is None or transaction.store is not self._store or is_published_now():
-            return False
-        if not transaction.takes_sends():
-            return False
-        self.outbox.add(transaction.session, broker, publications, delay_ms)
-        return True
+        self._lifetimes.begin(delivery)
+
+    def end_submitted(self, broker: JobBroker, delivery: Delivery) -> None:
+        """Free the `job_id` of a job that has ended."""
+        self._lifetimes.end(broker, delivery)
 
     def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
         """Check the database, if the worker consumes a queue that has a keyed actor.
@@ -260,7 +272,7 @@ class Ledger(Middleware):
     ) -> None:
         """Without a server, relay in this process; else say so if no process does the maintenance."""
         if broker.is_inline:
-            self._relay = Relay(self._store, broker)
+            self._relay = Relay(self._store, broker, self.forgotten_after)
             self._relay.start()
         else:
             warn_if_absent(self._store)

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..logs import first_line, get_logger
 from ..store import Store
 from ..transport.enqueueing import EnqueueingBroker
+from .ledger import Ledger
 from .outbox.owner import new_owner
 from .outbox.relay import Relay
 from .presence import SAY_EVERY, say_gone, say_present
@@ -24,14 +25,14 @@ class Maintenance:
 
     Parameters:
         store: the database.
-        broker: publishes.
+        broker: publishes; its middleware has a `Ledger`.
         duties: what else is to be done, each on a thread of its own. Defaults to nothing.
     """
 
     def __init__(self, store: Store, broker: EnqueueingBroker, duties: Sequence[Duty] = ()) -> None:
         self._store = store
         self._duties = duties
-        self._relay = Relay(store, broker)
+        self._relay = Relay(store, broker, Ledger.of(broker).forgotten_after)
         self._name = new_owner("maintenance")
         self._has_complained = False
 

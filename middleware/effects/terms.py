@@ -19,6 +19,7 @@ from .databases import CommitUnknown, Database
 from .entry import Entry, Limits
 from .following import asks
 from .keyed import KeyedActor
+from .lifetimes import free_in
 from .outbox.outbox import Outbox
 from .recovery import spent_by
 from .transaction import LedgerTransaction
@@ -116,7 +117,7 @@ class Terms:
             delivery.is_followed = True
 
     def follow(self, transaction: LedgerTransaction, result: Any) -> None:
-        """Write what follows the job that runs, just before its commit.
+        """Write what follows the job that runs, just before its commit, and free its `job_id`.
 
         The last step of all: only the commit itself may still fail, because a group's barrier, which is not
         part of the transaction, has then counted the job.
@@ -127,11 +128,23 @@ class Terms:
         delivery = current_delivery()
         if delivery is None or not self._is_own(delivery):
             return
+        self.free(transaction)
         if not (self.keyed.is_followed or asks(delivery.options)):
             return
         transaction.flush()
         for publication, delay_ms in self._broker.following(delivery, result):
             self._outbox.add(transaction.session, self._broker, [publication], delay_ms)
+
+    def free(self, transaction: LedgerTransaction) -> None:
+        """Free the `job_id` of the job that runs with its commit.
+
+        Raises:
+            LedgerViolation, sqlalchemy.exc.DBAPIError: as the transaction's `flush`.
+        """
+        delivery = current_delivery()
+        if delivery is not None and self._is_own(delivery) and "job_id" in delivery.options:
+            transaction.flush()
+            free_in(transaction.session, delivery)
 
     def busy(self, entry: Entry, wait: timedelta | None = None) -> Snooze:
         """Return what puts a job off whose twin is running; `wait` is how long it has waited."""

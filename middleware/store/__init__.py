@@ -9,6 +9,7 @@ from .tables import job_intents as job_intents
 from .tables import job_ledger as job_ledger
 from .tables import job_maintenance as job_maintenance
 from .tables import job_outbox as job_outbox
+from .tables import job_submissions as job_submissions
 from .tables import job_watermark as job_watermark
 from .tables import metadata as metadata
 from .upsert import insert_into as insert_into

@@ -126,7 +126,10 @@ class Store:
                 if not self.is_sqlite:
                     arguments[_PREPARE] = None
                 self._stateless = create_engine(
-                    self.url, pool_size=1, isolation_level="AUTOCOMMIT", connect_args=arguments
+                    self.url,
+                    pool_size=self.pool_size,
+                    isolation_level="AUTOCOMMIT",
+                    connect_args=arguments,
                 )
                 self._prepare(self._stateless)
         return self._stateless

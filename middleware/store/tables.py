@@ -91,6 +91,29 @@ job_outbox = Table(
 database's. `problem` says why the broker does not have a row yet, if that is known.
 """
 
+job_submissions = Table(
+    "job_submissions",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("mode", Text, nullable=False),
+    Column("message_id", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("running", Text),
+    Column("outbox_id", Uuid, nullable=False),
+    Column("window_until", DateTime(timezone=True)),
+    Column("seen_at", DateTime(timezone=True), nullable=False),
+    Column("ending_at", DateTime(timezone=True)),
+    comment="One row for each job_id that is taken: which message carries its job.",
+)
+"""Jobs that were submitted under a `job_id`, until they have ended.
+
+`message_id` is of the submission that was accepted last, `running` of the one that runs in mode `keep_last`.
+`seen_at` is when the job was last heard of, or will be due; `ending_at` when it became a dead letter that the
+broker has not confirmed yet. The rows of `replace` and `keep_last` outlive their jobs by as long as an older
+submission may still arrive: they hold the generation that it is compared with.
+"""
+
 job_maintenance = Table(
     "job_maintenance",
     metadata,

@@ -153,6 +153,7 @@ class JobBroker(EnqueueingBroker):
                     "Unexpected failure in after_%s of %r.", signal, middleware, exc_info=True
                 )
         if signal == "skip_message":
+            self._end_submitted(args[0])
             set_current_delivery(None)
 
     def _check_list(self) -> None:
@@ -170,6 +171,9 @@ class JobBroker(EnqueueingBroker):
             raise SkipMessage("its channel is gone: the broker delivers it again")
         delivery.thread_id = threading.get_ident()
         set_current_delivery(delivery)
+        if "job_id" in delivery.options:
+            for _middleware, begin in self._hooks.named("begin_submitted"):
+                begin(self, delivery)
 
     def _end(self, delivery: Delivery, **result: Any) -> None:
         """Run the hooks and collect what they enqueue; settlement publishes it before it acknowledges."""
@@ -191,9 +195,20 @@ class JobBroker(EnqueueingBroker):
             if broken is not None:
                 delivery.follow_ups.clear()
                 delivery.outcome = self._decide(delivery, broken)
+            self._end_submitted(delivery)
         finally:
             self._collecting.messages = None
             set_current_delivery(None)
+
+    def _end_submitted(self, delivery: Delivery) -> None:
+        if "job_id" in delivery.options:
+            for middleware, end in self._hooks.named("end_submitted"):
+                try:
+                    end(self, delivery)
+                except Exception:
+                    self.logger.critical(
+                        "Unexpected failure in end_submitted of %r.", middleware, exc_info=True
+                    )
 
     def following(self, delivery: Delivery, result: Any) -> list[tuple[Publication, int | None]]:
         """Return what follows a job that is about to complete, with delays in ms; the caller stores it.

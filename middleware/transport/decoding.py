@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from dramatiq import Message
 
+from .submission import MODES
+
 _FIELDS: Final = {"queue_name", "actor_name", "args", "kwargs", "options", "message_id", "message_timestamp"}
 _LONGEST_ID: Final = 255  # bytes: an AMQP short string, which carries id and actor in the properties
 _LARGEST: Final = 2**53
@@ -121,7 +123,8 @@ def _is_message(value: object) -> bool:
         check_options(value["options"])  # type: ignore[index]  # a dict by now
     except Undecodable:
         return False
-    return True
+    # What follows a job is stored with its outcome, where no id can be taken.
+    return "job_id" not in value["options"]  # type: ignore[index]  # as above
 
 
 def _is_messages(value: object) -> bool:
@@ -143,10 +146,14 @@ _OPTIONS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "on_success": (_is_name, "an actor's name"),
     "on_failure": (_is_name, "an actor's name"),
     "on_retry_exhausted": (_is_name, "an actor's name"),
-    "pipe_target": (_is_message, "a message"),
+    "pipe_target": (_is_message, "a message without a job_id"),
     "pipe_ignore": (_is_flag, "true or false"),
     "group_completion_uuid": (_is_name, "a string"),
-    "group_completion_callbacks": (_is_messages, "a list of messages"),
+    "group_completion_callbacks": (_is_messages, "a list of messages without a job_id"),
+    "job_id": (_is_id, f"a string of 1 to {_LONGEST_ID} bytes"),
+    "job_mode": (MODES.__contains__, f"one of {', '.join(MODES)}"),
+    "job_window": (_is_count, "milliseconds"),
+    "job_generation": (_is_count, "a count"),
 }
 # JSON cannot carry exception classes or functions, so whoever wrote these did not write them for Dramatiq.
 _FORBIDDEN: Final = ("throws", "retry_when")

@@ -6,6 +6,7 @@ channel it came from, its bytes as they came, what earlier attempts left, and ho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
@@ -48,6 +49,9 @@ class Delivery(MessageProxy):
         outcome: how the delivery ended, None while it is not decided.
         follow_ups: messages to publish before the acknowledgement, with their delays in milliseconds.
         is_followed: what follows the job's success is stored already, or nothing does.
+        is_freed: the job's `job_id` is free already, or stays taken.
+        after_confirm: called when what leads away from the worker was confirmed, by whoever has the
+            publisher's turn; must not block.
         thread_id: the worker thread that runs the job, 0 before it starts.
         armed: what may interrupt the job, None before it starts; an actor that calls another one directly
             has one time limit.
@@ -80,6 +84,8 @@ class Delivery(MessageProxy):
         self.outcome: Outcome | None = None
         self.follow_ups: list[tuple[Message[Any], int | None]] = []
         self.is_followed = False
+        self.is_freed = False
+        self.after_confirm: Callable[[], None] | None = None
         self.thread_id = 0
         self.armed: Any = None
 

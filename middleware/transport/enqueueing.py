@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +12,7 @@ import dramatiq
 from dramatiq import Message
 from dramatiq.middleware import Middleware
 
-from ..errors import NotEnqueued
+from ..errors import NotEnqueued, PayloadError
 from .awaiting import send_and_await
 from .hooks import Hooks
 from .outgoing import Outgoing
@@ -23,8 +23,8 @@ from .sending import Outbound, send
 _AT_ONCE: Final = 200
 """Messages that a coroutine checks before the event loop gets its turn."""
 
-Take: TypeAlias = Callable[[list[Publication]], None]
-"""What takes publications in the broker's place, such as a transaction; raises NotEnqueued if it cannot."""
+Taken: TypeAlias = list[Message[Any]]
+"""The messages that carry the jobs: of a job that was submitted before, the first submission's."""
 
 
 class EnqueueingBroker(dramatiq.Broker):
@@ -71,14 +71,14 @@ class EnqueueingBroker(dramatiq.Broker):
     def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
         """Publish a job and wait until the broker has it, or write it in the ledger's transaction.
 
-        What a keyed actor sends while it runs is committed with its effect; see `Ledger.join`.
+        What a keyed actor sends while it runs is committed with its effect; see `Ledger.take`.
 
         Parameters:
             message: the job.
             delay: milliseconds until it is due; None or 0 means now.
 
         Returns:
-            The message.
+            The message; of a job that was submitted before under its `job_id`, the first submission's.
 
         Raises:
             NotEnqueued: the job is certainly not stored; its subclasses say what is wrong with it.
@@ -86,9 +86,8 @@ class EnqueueingBroker(dramatiq.Broker):
         """
         following = getattr(self._collecting, "messages", None)
         if following is None:
-            self.enqueue_many([message], delay_ms=delay)
-        else:
-            self._follow(following, message, delay)
+            return self.enqueue_many([message], delay_ms=delay)[0]
+        self._follow(following, message, delay)
         return message
 
     def enqueue_many(
@@ -110,9 +109,11 @@ class EnqueueingBroker(dramatiq.Broker):
         publications: list[Publication] = []
         for _ in self._prepare(messages, delay_ms, publications):
             pass
-        if publications and not self._has_joined(messages, publications, delay_ms):
+        taken = self._taken("take", messages, publications, delay_ms)
+        if taken is None and publications:
             self._begin_sending(messages)
             send(self._outbound, messages, publications, self._publish_timeout)
+        messages = messages if taken is None else taken
         self._sent(messages, delay_ms)
         return messages
 
@@ -122,8 +123,7 @@ class EnqueueingBroker(dramatiq.Broker):
         A coroutine that is cancelled meanwhile does not know whether its job is stored. The middleware's
         `before_enqueue` and `after_enqueue` run on the event loop.
         """
-        await self.enqueue_many_async([message], delay_ms=delay)
-        return message
+        return (await self.enqueue_many_async([message], delay_ms=delay))[0]
 
     async def enqueue_many_async(
         self, messages: Sequence[Message[Any]], *, delay_ms: int | None = None
@@ -134,37 +134,35 @@ class EnqueueingBroker(dramatiq.Broker):
         for checked in self._prepare(messages, delay_ms, publications):
             if checked % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-        if publications and not self._has_joined(messages, publications, delay_ms):
+        taking = self._taken("take_async", messages, publications, delay_ms)
+        with _Refusing(messages):
+            taken = None if taking is None else await taking
+        if taken is None and publications:
             if type(self).begin_sending is not EnqueueingBroker.begin_sending:
                 await asyncio.to_thread(self._begin_sending, messages)
             await send_and_await(self._outbound, messages, publications, self._publish_timeout)
+        messages = messages if taken is None else taken
         self._sent(messages, delay_ms)
         return messages
 
-    def hand_over(
-        self, messages: Sequence[Message[Any]], take: Take, *, delay_ms: int | None = None
-    ) -> list[Message[Any]]:
-        """Have something else than the broker take jobs, after the checks and hooks of a send.
+    def checked(self, messages: Sequence[Message[Any]], delay_ms: int | None) -> list[Publication]:
+        """Return the publications of jobs that something else takes in the broker's place.
 
         Parameters:
-            messages: the jobs; all are checked before any is taken.
-            take: called with their publications.
+            messages: the jobs; all are checked, and announced to the middleware, as for a send.
             delay_ms: milliseconds until they are due; None or 0 means now.
-
-        Returns:
-            The messages, all taken.
 
         Raises:
             NotEnqueued: as `enqueue`.
         """
-        messages = list(messages)
         publications: list[Publication] = []
-        for _ in self._prepare(messages, delay_ms, publications):
+        for _ in self._prepare(list(messages), delay_ms, publications):
             pass
-        with _Refusing(messages):
-            take(publications)
-        self._sent(messages, delay_ms)
-        return messages
+        return publications
+
+    def announce(self, messages: Sequence[Message[Any]], delay_ms: int | None) -> None:
+        """Announce to the middleware that jobs were taken."""
+        self._sent(list(messages), delay_ms)
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
         """Have publications published that were checked before; each ticket is told how it ended.
@@ -175,12 +173,33 @@ class EnqueueingBroker(dramatiq.Broker):
         self.begin_sending()
         self._outbound.submit(tickets)
 
-    def _has_joined(
-        self, messages: list[Message[Any]], publications: list[Publication], delay_ms: int | None
-    ) -> bool:
-        """Whether a transaction of this thread or coroutine has taken the jobs."""
+    def publication_of(self, message: Message[Any], delay_ms: int | None) -> Publication:
+        """Return the publication of a message that was checked before."""
+        return self._outgoing.publication(message, delay_ms)
+
+    def _taken(
+        self,
+        hook: str,
+        messages: list[Message[Any]],
+        publications: list[Publication],
+        delay_ms: int | None,
+    ) -> Any:
+        """Ask the middleware to take the jobs; None if none does, and they are to be published.
+
+        Raises:
+            NotEnqueued: they cannot be taken, or have a `job_id` that nobody looks at.
+        """
         with _Refusing(messages):
-            return any(join(self, publications, delay_ms) for _, join in self._hooks.named("join"))
+            for _middleware, take in self._hooks.named(hook):
+                taken = take(self, messages, publications, delay_ms)
+                if taken is not None:
+                    return taken
+            if not self._hooks.named(hook) and any("job_id" in message.options for message in messages):
+                raise NotEnqueued(
+                    "expected a job with a job_id to be sent with a Ledger in the broker's middleware list, "
+                    "got: none; add it, or leave job_id out"
+                )
+        return None
 
     def _prepare(
         self, messages: list[Message[Any]], delay_ms: int | None, publications: list[Publication]
@@ -207,6 +226,12 @@ class EnqueueingBroker(dramatiq.Broker):
 
     def _follow(self, following: list[Any], message: Message[Any], delay_ms: int | None) -> None:
         """Collect what follows a job; what cannot be published raises now, while it can fail the job."""
+        if "job_id" in message.options:
+            raise PayloadError(
+                f"actor {message.actor_name!r}: expected a job that follows another one to have no job_id, "
+                f"got: {message.options['job_id']!r}; send it in the actor, with send_with_options(job_id=…)",
+                refused=[message],
+            )
         # Of any size: a callback carries the whole message that it follows.
         self._outgoing.check_form(message)
         for _middleware, check in self._hooks.named("check_message"):

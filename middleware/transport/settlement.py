@@ -147,7 +147,7 @@ class _Publishing:
         refused = [ticket.reason for ticket in self._tickets if ticket.result is Result.REFUSED]
         if not self._open:
             self._delivery.link.ack(self._delivery.tag)
-            self._done()
+            self._confirmed()
         elif not self._delivery.link.alive:
             self._done()
         elif refused:
@@ -156,6 +156,11 @@ class _Publishing:
             # Copies that may be stored already and those that follow must be told apart: built anew.
             self._publications = self._copies.of(self._delivery, self._outcome, alone=True)
             self._outbound.call_later(_UNKNOWN_PAUSE_SECONDS, self.start)
+
+    def _confirmed(self) -> None:
+        self._done()
+        if self._delivery.after_confirm is not None:
+            self._delivery.after_confirm()
 
     def _done(self) -> None:
         self._owner._publishing.discard(id(self))
@@ -172,7 +177,7 @@ class _Publishing:
         if self._refusals >= _REFUSALS:
             event.error("settlement.rejected_natively")
             delivery.link.reject(delivery.tag)
-            self._done()
+            self._confirmed()
             return
         event.warning("settlement.refused", tries=self._refusals)
         self._publications = self._copies.of(delivery, self._outcome, full=False, alone=True)

@@ -20,7 +20,7 @@ from middleware.store.migrate import LIBRARY, Migrated, application_branch
 from ..fixtures_database import new_database
 
 VERSIONS = {"job_library_version", "job_application_version"}
-HEADS = [Migrated("library", None, "0004"), Migrated("application", None, "0002")]
+HEADS = [Migrated("library", None, "0005"), Migrated("application", None, "0002")]
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])
@@ -91,7 +91,7 @@ def test_up_down_and_up_again(empty_url: str) -> None:
     full = tables(empty_url)
     assert migrate_down(empty_url) == [
         Migrated("application", "0002", None),
-        Migrated("library", "0004", None),
+        Migrated("library", "0005", None),
     ]
     assert tables(empty_url) == VERSIONS
     assert migrate(empty_url) == HEADS
@@ -105,7 +105,7 @@ def test_a_second_run_does_nothing(empty_url: str) -> None:
     with store.engine.begin() as connection:
         connection.execute(text("INSERT INTO accounts (id, balance) VALUES ('a', 1)"))
     assert migrate(empty_url) == [
-        Migrated("library", "0004", "0004"),
+        Migrated("library", "0005", "0005"),
         Migrated("application", "0002", "0002"),
     ]
     with store.engine.connect() as connection:

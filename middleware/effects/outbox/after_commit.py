@@ -18,6 +18,8 @@ from uuid import UUID
 from ...store import Store
 from ...store.tables import CLAIM_SECONDS
 from ...transport.enqueueing import EnqueueingBroker
+from ...transport.submission import Submission
+from .. import submissions
 from . import rows
 from .backlog import Backlog
 from .forwarder import Forwarder
@@ -42,6 +44,7 @@ class AfterCommit(Forwarder):
         super().__init__("jobs-outbox", store, broker, owner, removed=backlog.leave)
         self._backlog = backlog
         self._wants_count = False
+        self._freed: deque[tuple[Submission, str]] = deque()
         self._new: deque[UUID] = deque()
         self._unseen: list[tuple[float, float, list[UUID]]] = []
         """A heap: when to look again, at how long a pause, for which ids."""
@@ -54,6 +57,10 @@ class AfterCommit(Forwarder):
         """Be asked to count; from any thread, never blocks."""
         self.tell(self._want_count)
 
+    def free(self, submission: Submission, message_id: str) -> None:
+        """Be asked to free a `job_id`; from any thread, never blocks."""
+        self.tell(lambda: self._freed.append((submission, message_id)))
+
     def _want_count(self) -> None:
         self._wants_count = True
 
@@ -62,7 +69,11 @@ class AfterCommit(Forwarder):
         self._new.extend(ids[: max(0, _MOST_REMEMBERED - len(self._new))])  # the relay finds the others
 
     def feed(self) -> float:
-        """Read and publish the next rows."""
+        """Read and publish the next rows, and free ids."""
+        while self._freed:
+            with self.store.stateless() as connection:
+                submissions.end(connection, *self._freed[0])
+            self._freed.popleft()
         if self._wants_count and not self._backlog.seconds_left():
             with self.store.stateless() as connection:
                 self._backlog.count(connection)

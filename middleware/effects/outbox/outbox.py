@@ -9,24 +9,32 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
 from uuid import UUID
 
+from dramatiq import Message
 from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session, SessionTransaction
 
+from ...errors import EnqueueError, EnqueueUnknown, NotEnqueued, OutboxFull
 from ...logs import get_logger
 from ...store import Store
 from ...transport.enqueueing import EnqueueingBroker
 from ...transport.publication import Publication
+from ...transport.submission import Submission
 from .after_commit import AfterCommit
 from .backlog import Backlog
 from .owner import new_owner
 from .row import OutboxRow
+from .submitting import Submitting
 
 log = get_logger(__name__)
 
 LIMIT: Final = 100_000
+_TURN: Final = timedelta(seconds=5)
+"""How long a job with a `job_id` waits for its turn to be written, on SQLite."""
 
 
 class Outbox:
@@ -69,19 +77,88 @@ class Outbox:
         Raises:
             OutboxFull: too many rows wait.
         """
-        thread = self._thread(broker)
-        try:
-            self._backlog.add(len(publications))
-        except Exception:
-            thread.count()
-            raise
+        self._take_room(broker, len(publications))
         rows = [OutboxRow(publication, delay_ms, self._owner) for publication in publications]
         session.add_all(rows)
+        self._publish_with(session, [row.id for row in rows])
+
+    def take(
+        self,
+        session: Session,
+        broker: EnqueueingBroker,
+        messages: Sequence[Message[Any]],
+        publications: Sequence[Publication],
+        delay_ms: int | None,
+    ) -> list[Message[Any]]:
+        """Add jobs to a session, or write them at once if one has a `job_id`; see `add` and `submit_in`."""
+        if any("job_id" in message.options for message in messages):
+            return self.submit_in(session, broker, messages, publications, delay_ms)
+        self.add(session, broker, publications, delay_ms)
+        return list(messages)
+
+    def submit_in(
+        self,
+        session: Session,
+        broker: EnqueueingBroker,
+        messages: Sequence[Message[Any]],
+        publications: Sequence[Publication],
+        delay_ms: int | None,
+    ) -> list[Message[Any]]:
+        """Write jobs of which some have a `job_id` in a session's transaction, at once.
+
+        Returns:
+            For each the message that carries it: that of the first submission, if it was submitted before.
+
+        Raises:
+            OutboxFull: too many rows wait.
+            NotEnqueued: a `job_id` cannot be taken.
+        """
+        self._take_room(broker, len(publications))
+        submitting = Submitting(broker, self._owner, delay_ms)
+        taken = submitting.in_session(session, messages, publications)
+        self._publish_with(session, submitting.written)
+        return taken
+
+    def submit(
+        self,
+        broker: EnqueueingBroker,
+        messages: Sequence[Message[Any]],
+        publications: Sequence[Publication],
+        delay_ms: int | None,
+    ) -> list[Message[Any]]:
+        """Do the same in a transaction of its own: the jobs are committed when it returns."""
+        thread = self._take_room(broker, len(publications))
+        submitting = Submitting(broker, self._owner, delay_ms)
+        try:
+            with self._store.writing(_TURN) as connection:
+                taken = submitting.on(connection, messages, publications)
+        except TimeoutError as error:
+            raise NotEnqueued(str(error)) from error
+        except SQLAlchemyError as error:
+            raise _not_taken(error, messages) from error
+        thread.committed(submitting.written)
+        return taken
+
+    def free(self, broker: EnqueueingBroker, submission: Submission, message_id: str) -> None:
+        """Free a `job_id`, soon; from any thread, never blocks."""
+        self._thread(broker).free(submission, message_id)
+
+    def _take_room(self, broker: EnqueueingBroker, number: int) -> AfterCommit:
+        thread = self._thread(broker)
+        try:
+            self._backlog.add(number)
+        except OutboxFull:
+            thread.count()
+            raise
+        return thread
+
+    def _publish_with(self, session: Session, ids: list[UUID]) -> None:
+        """Have rows published after a session's commit."""
         if self not in session.info:
             session.info[self] = []
             event.listen(session, "after_commit", self._committed)
             event.listen(session, "after_transaction_end", self._ended)
-        session.info[self] += [row.id for row in rows]
+        session.info[self] += ids
 
     def _committed(self, session: Session) -> None:
         """Pass the ids on; in the middle of somebody's commit, so it neither blocks nor raises."""
@@ -118,3 +195,17 @@ class Outbox:
                     thread.start()
                     self._after_commit = thread
         return self._after_commit
+
+
+def _not_taken(error: SQLAlchemyError, messages: Sequence[Message[Any]]) -> EnqueueError:
+    reason = str(error).splitlines()[0]
+    if isinstance(error, DBAPIError) and error.connection_invalidated:  # perhaps during the COMMIT
+        return EnqueueUnknown(
+            f"jobs with a job_id: may be stored or not; the connection to the database was lost ({reason}); "
+            "send again: in mode drop, one that is stored is found by its id",
+            unknown=messages,
+        )
+    return NotEnqueued(
+        f"expected the database to take jobs with a job_id, got: {reason}; they are committed there before "
+        "they are published: send again when it answers"
+    )

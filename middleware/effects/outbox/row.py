@@ -26,7 +26,7 @@ class OutboxRow:
     """A row of `job_outbox`, born claimed by the process that writes it."""
 
     def __init__(self, publication: Publication, delay_ms: int | None, owner: str) -> None:
-        self.id = _new_id()
+        self.id = new_id()
         self.message_id = publication.message_id
         self.queue = publication.queue
         self.actor = publication.actor
@@ -39,6 +39,6 @@ class OutboxRow:
 _registry.map_imperatively(OutboxRow, job_outbox, eager_defaults=False)
 
 
-def _new_id() -> UUID:
+def new_id() -> UUID:
     """Return an id that is greater than older ones, so that new rows lie side by side in the index."""
     return UUID(int=(time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10)))
