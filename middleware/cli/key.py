@@ -12,6 +12,7 @@ import typer
 from ..effects.history import Commit, History, Sent, Tried, history_of
 from ..effects.ledger import Ledger
 from .application import load_application
+from .problems import BadInput
 
 key = typer.Typer(help="Look into idempotency keys.", no_args_is_help=True)
 
@@ -29,6 +30,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="An object; null where there is nothing.")] = False,
 ) -> None:
     """Show the commit that spent a key, the attempts at an external effect, and what waits in the outbox."""
+    if not text.isascii() and text != text.encode(errors="replace").decode():
+        raise BadInput(f"expected KEY to be text in UTF-8, got: {text!r}; copy it from a log")
     application, broker = load_application()
     history = history_of(application.store, text, Ledger.of(broker).actors)
     if as_json:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dramatiq import Message
 from sqlalchemy import Connection, select
 
 from ..store import Clock, Store, in_utc, job_intents, job_ledger, job_outbox, job_watermark
+from ..transport.decoding import decode
 from .intents import HELD
 from .keyed import KeyedActor
 
@@ -133,10 +133,10 @@ def _sends(connection: Connection, key: str, actors: Collection[KeyedActor]) -> 
     could = {each.name: each for each in actors if key.startswith(each.template.shape[0])}
     rows = select(job_outbox).where(job_outbox.c.actor.in_(could)).order_by(job_outbox.c.id)
     for row in connection.execute(rows):
-        message = Message.decode(row.body)
         try:
+            message = decode(row.body, row.queue)
             entry = could[row.actor].entry(message.args, message.kwargs, message.message_id)
-        except ValueError:  # of another version of its actor
+        except ValueError:  # no message, or one of another version of its actor
             continue
         if entry.key == key:
             times = in_utc(row.enqueued_at), in_utc(row.due_at)

@@ -140,6 +140,26 @@ def test_a_job_that_waits_in_the_outbox(deployment: Deployment) -> None:
     store.dispose()
 
 
+def test_a_row_that_is_no_message_hides_nothing(seeded: dict[str, str]) -> None:
+    """Of what waits in the outbox, a row that nobody can read has no key; others are shown."""
+    store = Store(seeded["JOBS_DATABASE_URL"])
+    message = charge_credit.message("t1", "m1")
+    with Session(store.engine) as session, session.begin():
+        for body in (b"\x00 nonsense", b"[1]", b'{"args": 5}', message.encode()):
+            publication = publication_of(message)._replace(body=body)
+            session.add(OutboxRow(publication, None, "a test"))
+    store.dispose()
+    (send,) = shown(seeded, "credit:t1:m1")["sends"]
+    assert send["message_id"] == message.message_id
+
+
+def test_a_key_that_is_no_text(seeded: dict[str, str]) -> None:
+    """Bytes that are no UTF-8 are refused in a line."""
+    problem = fail(2, "key", "show", "mark:\udcff", settings=seeded)
+    assert problem.startswith("jobsctl: expected KEY to be text in UTF-8, got: 'mark:\\udcff'")
+    assert problem.count("\n") <= 1
+
+
 def publication_of(message: Any) -> Publication:
     """Return what is published of a message."""
     return Publication(
