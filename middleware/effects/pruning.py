@@ -14,9 +14,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Delete, Select, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
-from ..store import Clock, Store, in_utc, job_intents, job_ledger, job_watermark
+from ..store import Clock, Store, in_utc, insert_into, job_intents, job_ledger, job_watermark
 from .intents import CONFIRMED, HELD, RELEASED, UNKNOWN
 from .kept import is_kept
 from .pieces import delete_found, places, within
@@ -110,8 +109,7 @@ class Pruner:
         """Return the watermark of this run, and when it may delete, by the database's clock."""
         with self._store.stateless() as connection:
             wanted = in_utc(connection.execute(select(Clock(-self._keep.total_seconds()))).scalar_one())
-            new: Any = sqlite.insert if self._store.is_sqlite else postgresql.insert
-            raised = new(job_watermark).values(id=1, watermark=wanted)
+            raised = insert_into(connection, job_watermark).values(id=1, watermark=wanted)
             raised = raised.on_conflict_do_update(
                 index_elements=["id"],
                 set_={"watermark": wanted, "raised_at": None, "pruned_at": None},

@@ -118,4 +118,6 @@ def test_what_may_be_asked_for_is_not_forgotten(settings: dict[str, str], store:
     assert "JOBS_MAX_DELAY + JOBS_REPLAY_WINDOW (30d + 30d = 60d)" in fail(2, "prune", settings=low)
     low = settings | {"JOBS_LEDGER_RETENTION": "60d"}
     assert "expected JOBS_LEDGER_RETENTION to be at least 61d" in fail(2, "prune", settings=low)
+    low |= {"JOBS_BROKER_URL": "amqp://127.0.0.1:1"}
+    assert "expected JOBS_LEDGER_RETENTION to be at least 61d" in fail(2, "maintenance", settings=low)
     assert count(store) == 3
