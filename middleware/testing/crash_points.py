@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from ..effects.keyed import EXTERNAL
 from ..effects.ledger import Ledger
 from ..transport.broker import JobBroker
+from ..transport.inline import InlineBroker
 from .findings import Ended, judge
 from .plan import scenarios
 from .probe import Probe
@@ -29,6 +30,7 @@ Prepare: TypeAlias = Callable[[Session], object]
 
 _BACKOFF_MS: Final = 50
 _RETRIES: Final = 5
+_FEWEST_THREADS: Final = 2
 _LEASE: Final = timedelta(seconds=1)
 
 
@@ -125,6 +127,11 @@ class _Bench:
         self._stack = ExitStack()
 
     def __enter__(self) -> _Bench:
+        if isinstance(self.broker, InlineBroker) and self.broker._threads < _FEWEST_THREADS:
+            raise ValueError(
+                f"expected the inline broker to have at least {_FEWEST_THREADS} threads, got: "
+                f"{self.broker._threads}, so that two deliveries can meet; set JOBS_INLINE_THREADS"
+            )
         self._stack.callback(self.records.close)
         self._stack.enter_context(running_worker(self.broker, {self._actor.queue_name}))
         self._stack.enter_context(_short_leases(self.ledger))

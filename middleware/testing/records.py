@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.orm import Session
 
 from ..effects.intents import HELD
-from ..store import Clock, Store, job_intents, job_ledger
+from ..store import Clock, Store, job_intents, job_ledger, job_outbox
 
 _PAST_SECONDS: Final = -1.0
 
@@ -60,6 +60,14 @@ class Records:
         assert self._store is not None
         with self._store.engine.connect() as connection:
             connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": backend})
+
+    @property
+    def is_outbox_empty(self) -> bool:
+        """Whether the broker has all that was committed to the outbox."""
+        if self._store is None:
+            return True
+        with self._store.engine.connect() as connection:
+            return connection.scalar(select(job_outbox.c.id).limit(1)) is None
 
     def ask(self, question: Callable[[Session], Any]) -> Any:
         """Call a team's function with a session, whose transaction is committed."""

@@ -32,6 +32,8 @@ class Watch(Middleware):
         reach: told of each point that a delivery reaches. Defaults to nobody.
         only: the id of the one job that is watched. What it sends is left alone, or thrown away where nobody
             else can have sent it. Defaults to None: all jobs.
+        takes: whether a publication goes to the broker. Called for each but dead letters; what is not
+            taken is confirmed all the same. Defaults to all.
 
     Attributes:
         stored: what the broker has stored, dead letters apart.
@@ -44,6 +46,7 @@ class Watch(Middleware):
         reach: Callable[[Life, Point], Any] | None = None,
         *,
         only: str | None = None,
+        takes: Callable[[Ticket], bool] = lambda ticket: True,
     ) -> None:
         self.broker = broker
         self.changed = threading.Condition()
@@ -51,12 +54,22 @@ class Watch(Middleware):
         self.lives: list[Life] = []
         self._reach = reach or (lambda life, point: None)
         self._only = only
+        self.takes = takes
         self._open: Counter[str] = Counter()
         self._settling = threading.local()
 
     def __enter__(self) -> Watch:
-        """Begin to watch."""
+        """Begin to watch.
+
+        Raises:
+            RuntimeError: somebody watches already.
+        """
         settlement: Any = self.broker.settlement
+        if isinstance(settlement._outbound, _WatchedOutbound):
+            raise RuntimeError(
+                "expected one of crash_points and held_jobs at a time, got: one within the other; take them "
+                "in tests of their own"
+            )
         self.broker.middleware.insert(0, self)
         self.broker._hooks.forget()
         self._settlement, self._outbound = settlement, settlement._outbound
@@ -189,17 +202,25 @@ class _WatchedOutbound:
             for ticket in tickets:
                 ticket.end(Result.UNKNOWN, "the worker is dead")
             return
-        self._count(tickets, life)
-        self._outbound.submit(tickets)
+        taken = self._taken(tickets, life)
+        if taken:
+            self._outbound.submit(taken)
 
     def drive(self, tickets: Sequence[Ticket], countdown: Countdown, patience: float) -> bool:
-        self._count(tickets, None)
-        return self._outbound.drive(tickets, countdown, patience)
+        taken = self._taken(tickets, None)
+        return not taken or self._outbound.drive(taken, countdown, patience)
 
-    def _count(self, tickets: Sequence[Ticket], life: Life | None) -> None:
+    def _taken(self, tickets: Sequence[Ticket], life: Life | None) -> list[Ticket]:
+        taken = []
         for ticket in tickets:
-            if not isinstance(ticket.done, _Counted):  # a publish that is tried in two ways is one
+            if isinstance(ticket.done, _Counted):  # a publish that is tried in two ways is one
+                taken.append(ticket)
+            elif ticket.publication.place == DEAD or self._watch.takes(ticket):
                 ticket.done = _Counted(self._watch, life, ticket.done)
+                taken.append(ticket)
+            elif ticket.claim():
+                ticket.end(Result.CONFIRMED)
+        return taken
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._outbound, name)

@@ -30,16 +30,8 @@ def running_worker(broker: JobBroker, queues: set[str] | None = None) -> Iterato
     Parameters:
         broker: of either kind.
         queues: whose jobs. Defaults to all of the broker's.
-
-    Raises:
-        ValueError: the inline broker has one thread, and two deliveries could never meet.
     """
     if isinstance(broker, InlineBroker):
-        if broker._threads < 2:
-            raise ValueError(
-                f"expected the inline broker to have at least 2 threads, got: {broker._threads}; set "
-                "JOBS_INLINE_THREADS=2"
-            )
         yield
         return
     broker.emit_after("process_boot")

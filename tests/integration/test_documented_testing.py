@@ -33,11 +33,11 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_the_documented_test_passes(tmp_path: Path) -> None:
-    """Written into an empty folder, it needs nothing else."""
+def test_the_documented_tests_pass(tmp_path: Path) -> None:
+    """Written into an empty folder, they need nothing else."""
     write_documented(tmp_path)
     ended = run_pytest(tmp_path)
-    assert (ended.returncode, "1 passed" in ended.stdout) == (0, True), ended.stdout + ended.stderr
+    assert (ended.returncode, "4 passed" in ended.stdout) == (0, True), ended.stdout + ended.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tests"]
 
 
