@@ -143,6 +143,7 @@ def _enqueue_all(
     chosen = dramatiq.get_broker() if broker is None else broker
     outbox = Ledger.of(chosen).outbox
     assert isinstance(chosen, JobBroker)
+    outbox.check(session)
     delay_ms = _milliseconds(delay)
     publications = chosen.checked(messages, delay_ms)
     try:

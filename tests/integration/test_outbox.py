@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from dramatiq import Message
-from sqlalchemy import text, update
+from sqlalchemy import create_engine, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from middleware import ConfigurationError, PayloadError, enqueue, enqueue_all, enqueue_all_async
+from middleware import ConfigurationError, NotEnqueued, PayloadError, enqueue, enqueue_all, enqueue_all_async
 from middleware.store import Store, job_outbox
 
 from ..brokers import QUEUE, build_quorum_broker
@@ -177,6 +178,30 @@ def test_a_job_that_could_not_be_sent_is_refused_in_the_transaction(outbox_jobs:
     with jobs.session() as session, session.begin(), pytest.raises(PayloadError):
         enqueue_all(session, [jobs.note.message("a"), jobs.note.message(object())], broker=jobs.broker)
     assert jobs.waiting() == []
+
+
+@pytest.mark.parametrize("is_beside", [True, False], ids=["beside", "of another kind"])
+def test_a_session_of_another_database_is_refused(outbox_jobs: OutboxJobs, is_beside: bool) -> None:
+    """Nobody publishes what is written there: it is said at the call, not found out from what never ran."""
+    url = outbox_jobs.store.url
+    other = "postgresql+psycopg://127.0.0.1/jobs" if url.host is None else "sqlite:///jobs.sqlite3"
+    engine = create_engine(url.set(database="beside") if is_beside else other)
+    with Session(engine) as session, pytest.raises(NotEnqueued, match="of the database of JOBS_DATABASE_URL"):
+        outbox_jobs.enqueue(session, "a")
+    assert not session.new
+
+
+def test_a_database_by_another_name_is_taken(outbox_jobs: OutboxJobs) -> None:
+    """Who reaches the same database by another address is not taken for a stranger."""
+    url = outbox_jobs.store.url
+    if url.host is None:
+        assert url.database
+        url = url.set(database=os.path.relpath(url.database))
+    else:
+        url = url.set(host="localhost")
+    with Session(create_engine(url)) as session:
+        outbox_jobs.enqueue(session, "a")
+        assert len(session.new) == 1
 
 
 def test_a_broker_without_a_ledger_is_told(rabbit: Rabbit, store: Store) -> None:

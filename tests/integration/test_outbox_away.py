@@ -53,14 +53,14 @@ def test_a_commit_does_not_wait_for_a_broker_that_is_away(outbox_jobs: OutboxJob
 
 
 def test_a_commit_neither_waits_nor_fails_when_the_outboxs_own_connection_does(
-    make_outbox_jobs: MakeOutboxJobs, store: Store, postgresql: Store
+    make_outbox_jobs: MakeOutboxJobs, postgresql: Store
 ) -> None:
     """The thread that publishes may not reach the database: the commit does not notice, a relay delivers."""
     gone = Store(postgresql.url.set(port=1).render_as_string(hide_password=False))
     writer = make_outbox_jobs(store=gone)
-    with Session(store.engine) as session, session.begin():
+    with Session(postgresql.engine) as session, session.begin():
         enqueue(session, writer.note.message("a"), broker=writer.broker)
-    jobs = make_outbox_jobs()
+    jobs = make_outbox_jobs(store=postgresql)
     assert len(jobs.waiting()) == 1
     jobs.start()
     jobs.relay()

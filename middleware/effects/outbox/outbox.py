@@ -26,6 +26,7 @@ from ...transport.publication import Publication
 from ...transport.submission import Submission
 from .after_commit import AfterCommit
 from .backlog import Backlog
+from .elsewhere import check_database
 from .owner import new_owner
 from .row import OutboxRow
 from .submitting import Submitting
@@ -142,6 +143,11 @@ class Outbox:
     def free(self, broker: EnqueueingBroker, submission: Submission, message_id: str) -> None:
         """Free a `job_id`, soon; from any thread, never blocks."""
         self._thread(broker).free(submission, message_id)
+
+    def check(self, session: Session) -> None:
+        """Check that a session is of the outbox's database; see `check_database`."""
+        if self not in session.info:
+            check_database(session, self._store)
 
     def _take_room(self, broker: EnqueueingBroker, number: int) -> AfterCommit:
         thread = self._thread(broker)
