@@ -53,12 +53,13 @@ class Attempt(Effect):
     # --- before the call ---
 
     def key(self) -> str:
-        """Return the key, if the attempt is still this worker's, or is confirmed.
+        """Return the key, if the attempt is still this worker's, or is being confirmed.
 
         Raises:
             Overtaken: it is not.
         """
-        if self._is_call and not self.is_written:
+        is_confirmed = self.is_written or self._transaction is not None
+        if self._is_call and not is_confirmed:
             with shield():  # it takes its turn to write, and must not be cut while it has it
                 if not self._intents.ask(self.token):
                     raise Overtaken

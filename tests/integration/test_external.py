@@ -231,27 +231,27 @@ def test_on_unknown_retry_calls_again(jobs: KeyedJobs) -> None:
 
 
 def test_the_key_may_be_asked_for_again(jobs: KeyedJobs) -> None:
-    """An actor that asks twice, also after its confirmation, gets the same key and has completed."""
+    """An actor that asks twice, also in its confirmation and after it, gets its key and has completed."""
     journal = Journal()
 
     def act(one: str, two: str = "2") -> None:
         current_key()
         journal.note(current_key())
         with effect():
-            pass
+            journal.note(current_key())
         journal.note(current_key())
 
     async def act_async(one: str, two: str = "2") -> None:
         await current_key_async()
         journal.note(await current_key_async())
         async with effect():
-            pass
+            journal.note(await current_key_async())
         journal.note(await current_key_async())
 
     function = act if jobs.kind == "def" else act_async
     actor = jobs.declare(function, "act", idempotency_key="pay:{one}", effect="external")
     assert jobs.run(actor, "a").outcome is COMPLETED
-    assert journal.entries == ["pay:a", "pay:a"]
+    assert journal.entries == ["pay:a"] * 3
     assert attempts(jobs.store) == [(1, "confirmed")]
 
 
