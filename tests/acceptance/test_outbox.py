@@ -79,6 +79,26 @@ def test_a_transaction_that_is_rolled_back_sends_nothing(
     books.check([1])
 
 
+@pytest.mark.skipif(
+    sys.version_info[:2] == (3, 12), reason="Python 3.12.1 starts no thread while it ends, as connecting does"
+)
+def test_a_process_that_commits_and_ends_has_published(
+    deployment: Deployment, record_usages: RecordUsages, store: Store
+) -> None:
+    """A script whose last act is the commit needs no relay; without a broker it ends all the same."""
+    books = record_usages(4)
+    deployment.start()
+    for number in range(3):
+        assert run(deployment, number, "commit") == 0
+        assert waiting(store) == 0
+    assert run(deployment, 3, "commit", JOBS_BROKER_URL=NOBODY) == 0
+    assert waiting(store) == 1
+    deployment.maintain()
+    wait_until(lambda: not waiting(store), what="the outbox to be empty", seconds=40)
+    wait_until(lambda: books.count() == 4, what="the charges")
+    books.check(range(4))
+
+
 def test_what_follows_a_keyed_job_survives_a_crash_before_its_acknowledgement(
     deployment: Deployment, record_usages: RecordUsages, store: Store
 ) -> None:

@@ -49,6 +49,11 @@ class AfterCommit(Forwarder):
         self._unseen: list[tuple[float, float, list[UUID]]] = []
         """A heap: when to look again, at how long a pause, for which ids."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has done all that it was told of, and published what it saw."""
+        return not (self._new or self._freed) and super().is_idle
+
     def committed(self, ids: Sequence[UUID]) -> None:
         """Be told of rows that may have been committed; from any thread, never blocks."""
         self.tell(lambda: self._remember(ids))

@@ -57,6 +57,7 @@ class Forwarder(ABC):
             removed=removed,
         )
         self._is_stopping = False
+        self._settling: list[threading.Event] = []
         self._has_complained = False
         self._thread: threading.Thread | None = None
 
@@ -77,6 +78,17 @@ class Forwarder(ABC):
         """Have the thread call something, soon."""
         self._news.put(news)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing that it was told of is left to be done; asked by its own thread."""
+        return self.forwarding.is_idle
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until all that it was told of is published; return whether it was, within so many seconds."""
+        settled = threading.Event()
+        self.tell(lambda: self._settling.append(settled))
+        return settled.wait(seconds)
+
     def stop(self) -> None:
         """End the thread; what is not written yet is left to others, what is written gets 2 s to confirm."""
         self._is_stopping = True
@@ -89,7 +101,14 @@ class Forwarder(ABC):
         while not self._is_stopping:
             self._listen(seconds)
             seconds = self._step()
+            self._tell_settled()
         self._finish()
+
+    def _tell_settled(self) -> None:
+        if self._settling and self.is_idle:
+            for settled in self._settling:
+                settled.set()
+            self._settling.clear()
 
     def _step(self) -> float:
         try:

@@ -6,6 +6,7 @@ or, if this process is gone, by a relay; see `after_commit` and `relay`.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ log = get_logger(__name__)
 LIMIT: Final = 100_000
 _TURN: Final = timedelta(seconds=5)
 """How long a job with a `job_id` waits for its turn to be written, on SQLite."""
+_LAST_SECONDS: Final = 2.0
+"""How long a process that ends waits for what it has committed to be published."""
 
 
 class Outbox:
@@ -188,8 +191,16 @@ class Outbox:
         """End the thread; the next job starts another."""
         with self._lock:
             thread, self._after_commit = self._after_commit, None
+        atexit.unregister(self._end)
         if thread is not None and self._pid == os.getpid():
             thread.stop()
+
+    def _end(self) -> None:
+        """Publish what a program committed last: its thread does not outlive the program."""
+        thread = self._after_commit
+        if thread is None or self._pid != os.getpid() or thread.settle(_LAST_SECONDS):
+            return
+        log.warning("outbox.left", advice="run `jobsctl maintenance`: what was committed waits for it")
 
     def _thread(self, broker: EnqueueingBroker) -> AfterCommit:
         if self._after_commit is None or self._pid != os.getpid():
@@ -200,6 +211,8 @@ class Outbox:
                     thread = AfterCommit(self._store, broker, self._owner, self._backlog)
                     thread.start()
                     self._after_commit = thread
+                    if not broker.is_inline:  # which stops this when the program ends
+                        atexit.register(self._end)
         return self._after_commit
 
 
