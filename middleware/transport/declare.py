@@ -7,6 +7,7 @@ answered by one request at the end: 28 queues that exist already take one round 
 from __future__ import annotations
 
 import re
+import time
 from typing import Final
 
 from pika.channel import Channel
@@ -15,6 +16,8 @@ from ..errors import TopologyError
 from .topology import Topology
 from .wire import ChannelClosed, Wire
 
+_ACCESS_REFUSED: Final = 403
+_NOT_FOUND: Final = 404
 _PRECONDITION_FAILED: Final = 406
 _DIFFERS = re.compile(
     r"inequivalent arg '(?P<argument>[^']+)' for (?P<what>queue|exchange) '(?P<name>[^']+)' "
@@ -24,6 +27,9 @@ _DIFFERS = re.compile(
 _VALUE = re.compile(r"(?:the value )?'(?P<value>[^']*)'(?: of type '[^']*')?")
 _ATTEMPTS: Final = 4
 """Two processes that declare one quorum queue at the same moment can make one of them fail."""
+_PAUSE_SECONDS: Final = 0.1
+_BEING_MADE: Final = "down or inaccessible"
+"""What RabbitMQ 3.10.8 says of a queue, with a 404, while another connection is just declaring it."""
 
 
 def declare(wire: Wire, topology: Topology) -> None:
@@ -47,8 +53,16 @@ def declare(wire: Wire, topology: Topology) -> None:
             return
         except ChannelClosed as closed:
             raise_drift(closed)
-            if attempt == _ATTEMPTS or closed.code in {403, 404}:
+            if attempt == _ATTEMPTS or not _may_pass(closed):
                 raise
+            time.sleep(_PAUSE_SECONDS * attempt)
+
+
+def _may_pass(closed: ChannelClosed) -> bool:
+    """Whether a moment later the same declaration may succeed."""
+    if closed.code == _NOT_FOUND:
+        return _BEING_MADE in closed.text
+    return closed.code != _ACCESS_REFUSED
 
 
 def request(channel: Channel, topology: Topology) -> None:
