@@ -53,6 +53,7 @@ class Life:
     Attributes:
         points: those that were reached, in order.
         is_open: whether a transaction is open.
+        has_key: whether that transaction holds the key, so that a twin waits for its end.
         has_turn: whether it is this process's turn to write, on SQLite, and nobody else's.
         is_dead: the worker is dead.
         is_lost: the broker has taken the delivery away: dead, or frozen for too long.
@@ -71,6 +72,7 @@ class Life:
         self.number = number
         self.points: list[Point] = []
         self.is_open = False
+        self.has_key = False
         self.has_turn = False
         self.is_dead = False
         self.is_lost = False

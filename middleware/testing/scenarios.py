@@ -20,6 +20,8 @@ from .watching import Watch
 
 _TWIN_SECONDS: Final = 2.0
 """How long a frozen worker waits to see what its twin can do without it."""
+_LOCK_SECONDS: Final = 0.3
+"""The same, if it may be waiting for a row that the frozen one has locked."""
 _NEXT_MS: Final = 50
 """Until the attempt after one that failed."""
 
@@ -204,11 +206,18 @@ class Stall(AtPoint):
             run.give_back(first)
             if first.is_acknowledged:
                 return
-            lives = run.watch.lives
-            is_blocked = (first.is_open or first.has_turn) and not self._is_ended and not self._is_long
-            run.watch.wait(lambda: len(lives) > 1 and (is_blocked or lives[1].has_ended), _TWIN_SECONDS)
+            self._wait_for_twin(run, first)
         finally:
             self._held.set_result(None)
+
+    def _wait_for_twin(self, run: Run, first: Life) -> None:
+        lives = run.watch.lives
+        goes_on = self._is_ended or self._is_long
+        if (first.has_key or first.has_turn) and not goes_on:
+            run.watch.wait(lambda: len(lives) > 1, _TWIN_SECONDS)
+            return
+        seconds = _LOCK_SECONDS if first.is_open and not goes_on else _TWIN_SECONDS
+        run.watch.wait(lambda: len(lives) > 1 and lives[1].has_ended, seconds)
 
 
 class CrashAroundRetry(Scenario):

@@ -76,6 +76,7 @@ class Steps:
         self._pass(life, Point("before", KEY), driver, is_async=is_async)
         life.is_open = True
         message = self._open(connection, entry, limits)
+        life.has_key = message is not None
         self._pass(life, Point("after", KEY), driver, is_async=is_async)
         return message
 
@@ -98,7 +99,7 @@ class Steps:
             life.backend = _backend(connection)
             self._pass(life, Point("before", step), connection, is_async=dialect.is_async)
             commit(connection)
-            life.is_open = False
+            life.is_open = life.has_key = False
             self._pass(life, Point("after", step), connection, is_async=dialect.is_async)
 
         return do_commit

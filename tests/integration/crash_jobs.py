@@ -43,6 +43,7 @@ def refusal(actor: Actor[..., Any], *args: Any, **options: Any) -> str:
 
 DEF: Final = pytest.mark.parametrize("kind", ["def"])
 SQLITE: Final = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+POSTGRESQL: Final = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 """For what has nothing to do with the kind of the actor, or of the database."""
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from dramatiq import Actor
+from dramatiq.middleware import Callbacks
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -13,7 +16,7 @@ from middleware import Invalid, Reconciled
 from middleware.transport.outcome import COMPLETED
 
 from ..journal import Journal
-from .crash_jobs import DEF, SQLITE, check, refusal
+from .crash_jobs import DEF, POSTGRESQL, SQLITE, check, refusal
 from .external_jobs import external_actor
 from .keyed_jobs import KeyedJobs, enter, keys
 from .late_jobs import late_actor
@@ -104,6 +107,49 @@ def test_an_actor_without_key_or_idempotence_is_found(hasty_jobs: KeyedJobs) -> 
 
 
 @DEF
+@POSTGRESQL
+def test_an_actor_that_looks_before_it_writes_is_found(hasty_jobs: KeyedJobs) -> None:
+    """No crash and no second delivery shows what two workers at a time do."""
+    seen = text("SELECT count(*) FROM credit_entries WHERE account_id = 'a'")
+
+    def act(one: str) -> None:
+        with Session(hasty_jobs.store.engine) as session, session.begin():
+            if not session.scalars(seen).one():
+                enter(session, uuid.uuid4().hex)
+
+    found = refusal(hasty_jobs.declare(act, "act", idempotent="looks first"))
+    for where in ("before statement 2 (INSERT INTO credit_entries (reference,…)", "before COMMIT"):
+        assert f"after a worker that froze {where}, and came back: effect took place 2 times" in found
+    assert "after a crash" not in found
+    assert "after a second delivery" not in found
+
+
+@DEF
+@SQLITE
+def test_what_follows_a_job(hasty_jobs: KeyedJobs) -> None:
+    """Where an actor without a key has a callback, its publish and confirm are crash points as well."""
+    hasty_jobs.broker.add_middleware(Callbacks())
+    hasty_jobs.declare(lambda message, result: None, "note")
+
+    def act(one: str) -> None:
+        with hasty_jobs.store.writing() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO credit_entries (reference, account_id, amount) "
+                    "VALUES ('a', 'a', 1) ON CONFLICT DO NOTHING"
+                )
+            )
+
+    tried = check(hasty_jobs.declare(act, "act", idempotent="upsert by primary key", on_success="note"))
+    assert [
+        words for words in tried if "what follows it" in words and words.startswith("a crash before")
+    ] == [
+        "a crash before the publish of what follows it",
+        "a crash before the confirm of what follows it",
+    ]
+
+
+@DEF
 @SQLITE
 def test_an_idempotent_actor_needs_no_key(hasty_jobs: KeyedJobs) -> None:
     """An upsert may run as often as it likes."""
@@ -133,6 +179,18 @@ def test_an_actor_that_caches(hasty_jobs: KeyedJobs) -> None:
         enter(session, one)
 
     assert "a crash before statement 1 (INSERT INTO credit_entries (reference,…)" in check(act)
+
+
+@DEF
+def test_a_dead_worker_does_nothing_more(hasty_jobs: KeyedJobs) -> None:
+    """Not even if the actor swallows what unwinds it: its commit is as dead as its worker."""
+
+    @hasty_jobs.actor("enter:{one}")
+    def act(session: Session, one: str, two: str, three: str) -> None:
+        with suppress(BaseException):
+            enter(session, one)
+
+    check(act)
 
 
 def test_late_actors(hasty_jobs: KeyedJobs) -> None:
