@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 from middleware import BusinessReject, LedgerViolation, enqueue
 from middleware.testing import CrashPoints, HeldJobs
 
-from ..brokers import QUEUE
+from ..brokers import QUEUE, SHORT_LADDER
+from ..fixtures_broker import MakeRig
 from ..rigs import Rig
 from ..waiting import wait_until
 from .crash_jobs import DEF, SQLITE, entered
@@ -45,9 +46,9 @@ class Plain:
 
 
 @pytest.fixture
-def plain(rig: Rig) -> Plain:
+def plain(make_rig: MakeRig) -> Plain:
     """Actors on RabbitMQ, and in memory."""
-    return Plain(rig)
+    return Plain(make_rig(max_delay=SHORT_LADDER))
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_drain_runs_all(plain: Plain, held: HeldJobs) -> None:
             raise ConnectionError("once")
 
     last = plain.actor("last", fail_once)
-    first = plain.actor("first", lambda one: last.send_with_options(args=(one,), delay=2000))
+    first = plain.actor("first", lambda one: last.send_with_options(args=(one,), delay=24_000))
     first.send("a")
     assert held.drain() == {"completed": 2}
     assert plain.done == [("first", "a", "2"), ("last", "a", "2"), ("last", "a", "2")]
