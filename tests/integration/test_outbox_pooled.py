@@ -52,7 +52,7 @@ def _forget(connection: Any, _cursor: Any, *_: Any) -> None:
 def test_jobs_are_enqueued_published_and_relayed_through_a_pooler(
     pooled: Store, make_outbox_jobs: MakeOutboxJobs
 ) -> None:
-    """400 transactions of eight threads, what others left over, a keyed actor's sends: each arrives once."""
+    """400 transactions of eight threads, jobs with ids, leftovers and a keyed actor's sends arrive once."""
     jobs = make_outbox_jobs(store=pooled)
 
     def act(name: str) -> None:
@@ -65,6 +65,9 @@ def test_jobs_are_enqueued_published_and_relayed_through_a_pooler(
         with Session(pooled.engine) as session, session.begin():
             jobs.enqueue(session, f"order {number:03}")
 
+    for _ in range(3):
+        for number in range(5):
+            jobs.note.send_with_options(args=(f"once {number:03}",), job_id=f"once {number}")
     jobs.start()
     jobs.relay()
     leave(jobs, *(f"left {number:03}" for number in range(100)))
@@ -72,7 +75,7 @@ def test_jobs_are_enqueued_published_and_relayed_through_a_pooler(
         keyed.send(f"keyed {number:03}")
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(order, range(400)))
-    kinds = {"order": 400, "left": 100, "keyed": 50}
+    kinds = {"order": 400, "left": 100, "keyed": 50, "once": 5}
     jobs.assert_ran(*(f"{kind} {number:03}" for kind, count in kinds.items() for number in range(count)))
     assert len(entries(pooled)) == 50
 
