@@ -106,6 +106,21 @@ def test_a_row_that_no_ladder_holds_waits_until_one_does(
     jobs.assert_ran("far")
 
 
+def test_a_job_without_a_delay_is_due_whatever_time_it_is(outbox_jobs: OutboxJobs) -> None:
+    """What was left over by a host whose clock is an hour ahead does not wait for an hour."""
+    jobs = outbox_jobs
+    with jobs.session() as session, session.begin():
+        jobs.enqueue(session, "a")
+        session.flush()
+        (row,) = session.execute(job_outbox.select()).all()
+        assert row.due_at == row.enqueued_at
+        later = datetime.now(UTC) + timedelta(hours=1)
+        session.execute(update(job_outbox).values(enqueued_at=later, due_at=later, claimed_until=Clock(-1)))
+    jobs.relay()
+    jobs.start()
+    jobs.assert_ran("a")
+
+
 def test_what_the_broker_refuses_is_tried_again(outbox_jobs: OutboxJobs, rabbit: Rabbit) -> None:
     """A publish that the broker refuses leaves its row and the reason, and is tried until it is accepted."""
     jobs = outbox_jobs

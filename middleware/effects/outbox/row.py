@@ -32,8 +32,13 @@ class OutboxRow:
         self.actor = publication.actor
         self.body = publication.body
         self.enqueued_at = datetime.fromtimestamp(publication.timestamp, UTC)
-        self.due_at = datetime.now(UTC) + (delay_ms or 0) * _MS
+        self.due_at = due_at(self.enqueued_at, delay_ms)
         self.claimed_by = owner
+
+
+def due_at(enqueued_at: datetime, delay_ms: int | None) -> datetime:
+    """Return when a job is due; one without a delay at once, also by the clock of a host that is behind."""
+    return datetime.now(UTC) + delay_ms * _MS if delay_ms else enqueued_at
 
 
 _registry.map_imperatively(OutboxRow, job_outbox, eager_defaults=False)

@@ -54,7 +54,7 @@ class Claimed:
     def publication(self) -> Publication:
         """Return what is to be published now: for a delay, what is left of it."""
         left = _utc(self.due_at) - datetime.now(UTC)
-        is_due = left <= timedelta(0)
+        is_due = left <= timedelta(0) or self.due_at <= self.enqueued_at
         return Publication(
             queue=self.queue,
             place=READY if is_due else DELAYED,

@@ -20,7 +20,7 @@ from ...transport.publication import Publication
 from ...transport.submission import DEBOUNCE, KEEP_LAST, REPLACE, Submission, misuse, submission_of
 from .. import submissions
 from ..submissions import Accepted
-from .row import new_id
+from .row import due_at, new_id
 
 _WAIT_MS: Final = 5000
 _MS: Final = timedelta(milliseconds=1)
@@ -49,7 +49,6 @@ class Submitting:
         self._broker = broker
         self._owner = owner
         self._delay_ms = delay_ms
-        self._due_at = datetime.now(UTC) + (delay_ms or 0) * _MS
         self.written: list[UUID] = []
 
     def in_session(
@@ -144,13 +143,14 @@ class Submitting:
         connection.execute(insert(job_outbox).values(id=row_id, **self._values(publication, claim)))
 
     def _values(self, publication: Publication, claim: dict[str, Any]) -> dict[str, Any]:
+        enqueued_at = datetime.fromtimestamp(publication.timestamp, UTC)
         return {
             "message_id": publication.message_id,
             "queue": publication.queue,
             "actor": publication.actor,
             "body": publication.body,
-            "enqueued_at": datetime.fromtimestamp(publication.timestamp, UTC),
-            "due_at": self._due_at,
+            "enqueued_at": enqueued_at,
+            "due_at": due_at(enqueued_at, self._delay_ms),
             **claim,
         }
 
