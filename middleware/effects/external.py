@@ -141,9 +141,14 @@ class External:
 
 def _unless_busy(taken: Taken | Spent | Busy | Open, entry: Entry) -> Taken | Spent | Open:
     if isinstance(taken, Busy):
-        wait = taken.left + timedelta(seconds=random.uniform(0.1, 1))
-        raise Snooze(wait, f"another worker makes an attempt at {entry.key!r}")
+        raise Snooze(_until_looked_again(taken), f"another worker makes an attempt at {entry.key!r}")
     return taken
+
+
+def _until_looked_again(busy: Busy) -> timedelta:
+    """Return about as long as the attempt has been under way, but not beyond its lease: most end soon."""
+    until_dead = busy.left + timedelta(seconds=random.uniform(0.1, 1))
+    return min(until_dead, busy.age + timedelta(seconds=random.uniform(0.5, 1.5)))
 
 
 def unless_open(taken: Taken | Spent | Open) -> Taken | Spent:

@@ -46,9 +46,15 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Another worker makes an attempt now; its lease has so long to live."""
+    """Another worker makes an attempt now.
+
+    Attributes:
+        left: how long its lease has to live.
+        age: how long ago the attempt began.
+    """
 
     left: timedelta
+    age: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ class Intents:
         if last.state != RELEASED and bytes(last.args_hash) != entry.args_hash:
             raise conflict(entry)
         if last.state == HELD and last.left > 0:
-            return Busy(timedelta(seconds=float(last.left)))
+            return Busy(timedelta(seconds=float(last.left)), timedelta(seconds=float(last.age)))
         confirmed = [each for each in attempts if each.state == CONFIRMED]
         if confirmed:
             _adopt(connection, confirmed[-1])
@@ -207,7 +213,8 @@ def confirm(connection: Connection, token: Token, result: str | None, *, is_care
 def _attempts(connection: Connection, key: str) -> list[Any]:
     """Return a key's attempts, oldest first, locked until the transaction ends."""
     left = _seconds(connection, _I.lease_until, Clock()).label("left")
-    query = select(job_intents, left).where(_I.key == key).order_by(_I.fence).with_for_update()
+    age = _seconds(connection, Clock(), _I.began_at).label("age")
+    query = select(job_intents, left, age).where(_I.key == key).order_by(_I.fence).with_for_update()
     return list(connection.execute(query).all())
 
 

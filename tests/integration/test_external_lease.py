@@ -5,7 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+from sqlalchemy import update
+
 from middleware import UnknownOutcome
+from middleware.store import job_intents
+from middleware.store.clock import Clock
 from middleware.transport.outcome import COMPLETED, DUPLICATE, Dead, Snoozed
 
 from ..journal import Journal
@@ -17,14 +22,28 @@ LEASE = timedelta(seconds=1)
 
 
 def test_a_live_lease_puts_the_job_off(jobs: KeyedJobs) -> None:
-    """A delivery that meets another worker's attempt calls nobody and comes back after its lease."""
+    """A delivery that meets an attempt that has just begun calls nobody and looks again soon."""
     journal = Journal()
     act = external_actor(jobs, journal.note)
     Rival(jobs, timedelta(seconds=30))
     outcome = jobs.run(act, "a").outcome
     assert isinstance(outcome, Snoozed)
-    assert timedelta(seconds=20) < outcome.delay < timedelta(seconds=32)
+    assert timedelta(seconds=0.4) < outcome.delay < timedelta(seconds=12)
     assert journal.entries == []
+
+
+@pytest.mark.parametrize(("lease", "least", "most"), [(3600, 100, 115), (60, 50, 62)])
+def test_the_longer_an_attempt_lasts_the_later_it_is_looked_at(
+    jobs: KeyedJobs, lease: int, least: int, most: int
+) -> None:
+    """One that began 100 s ago is asked about after as long again, or when its lease ends if it is sooner."""
+    act = external_actor(jobs, lambda *_: None)
+    Rival(jobs, timedelta(seconds=lease))
+    with jobs.store.writing() as connection:
+        connection.execute(update(job_intents).values(began_at=Clock(-100)))
+    outcome = jobs.run(act, "a").outcome
+    assert isinstance(outcome, Snoozed)
+    assert timedelta(seconds=least) < outcome.delay < timedelta(seconds=most)
 
 
 def test_a_lease_that_ran_out_leaves_an_unknown_outcome(jobs: KeyedJobs) -> None:
