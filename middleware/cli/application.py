@@ -24,6 +24,9 @@ NEEDS: Final = "begins with `from jobs import seed, store`"
 """What a module beside `jobs` does to be an application, in words."""
 
 
+_stores: Final[list[Store]] = []
+
+
 class Seed(Protocol):
     """The application's sample data: a function whose parameters Typer reads as options."""
 
@@ -79,7 +82,15 @@ def load_application() -> tuple[Application, JobBroker]:
             f"with a QuorumBroker or InlineBroker, got: {name!r} without {', '.join(missing) or 'a broker'}; "
             f"a module beside `jobs` {NEEDS}"
         )
-    return cast(Application, module), broker
+    application = cast(Application, module)
+    _stores.append(application.store)
+    return application, broker
+
+
+def close_application() -> None:
+    """Close the idle connections of what was loaded: only then does SQLite leave one file that is whole."""
+    while _stores:
+        _stores.pop().dispose()
 
 
 def is_without_broker(error: BaseException) -> bool:

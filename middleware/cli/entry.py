@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from .actors import actors
+from .application import close_application
 from .check import check
 from .key import key
 from .maintenance import maintenance
@@ -54,3 +55,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(code) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    finally:
+        close_application()
