@@ -31,8 +31,12 @@ def pytest_configure() -> None:
         raise pytest.UsageError(str(problem)) from None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose tests, and skip those that need services which `make` did not start for this run."""
+    for item in items:
+        if {"sqlite", "async_def"} <= _parts(item):  # of four pairs, those that run often are the other three
+            item.add_marker(pytest.mark.slow)
     if config.getoption("--broker"):
         # Left out: ledger, migrations and the inline broker, to which another broker makes no difference.
         config.hook.pytest_deselected(items=[item for item in items if not talks_to_rabbitmq(item)])
@@ -49,6 +53,12 @@ def talks_to_rabbitmq(item: pytest.Item) -> bool:
     case = getattr(item, "callspec", None)
     rig = case.params.get("make_rig") if case is not None else None
     return not {"rabbit", "control"}.isdisjoint(fixtures) or rig == "quorum"
+
+
+def _parts(item: pytest.Item) -> set[str]:
+    """Return what a test is run with: the database, the kind of actor."""
+    case = getattr(item, "callspec", None)
+    return set(case.id.replace("async def", "async_def").replace("-", "\n").split("\n")) if case else set()
 
 
 def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:

@@ -15,6 +15,8 @@ import jobs
 import dramatiq
 from middleware import current_session
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 
 @dramatiq.actor(queue_name="critical", idempotency_key="shop:{order_id}")
 def order(order_id: str) -> None:

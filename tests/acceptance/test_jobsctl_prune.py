@@ -18,6 +18,8 @@ from .commands import embedded, fail, succeed
 from .surroundings import surroundings
 from .workers import ROOT
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 DAY = timedelta(days=1)
 
 

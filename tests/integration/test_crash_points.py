@@ -243,6 +243,7 @@ def provider_actor(hasty_jobs: KeyedJobs, **options: Any) -> tuple[Actor[..., An
     return external_actor(hasty_jobs, calls.note, **options), calls
 
 
+@pytest.mark.slow
 def test_an_external_effect_without_reconcile_is_never_repeated(hasty_jobs: KeyedJobs) -> None:
     """It takes place once, or the job is a dead letter of kind unknown_outcome: then at most once."""
     act, calls = provider_actor(hasty_jobs)
@@ -252,6 +253,7 @@ def test_an_external_effect_without_reconcile_is_never_repeated(hasty_jobs: Keye
     assert kinds == {"unknown_outcome"}
 
 
+@pytest.mark.slow
 def test_an_external_effect_with_reconcile_takes_place(hasty_jobs: KeyedJobs) -> None:
     """The provider is asked about each attempt that was cut: one effect, and no dead letter."""
     charged: set[str] = set()
@@ -266,6 +268,7 @@ def test_an_external_effect_with_reconcile_takes_place(hasty_jobs: KeyedJobs) ->
 
 @DEF
 @SQLITE
+@pytest.mark.slow
 def test_an_external_effect_that_is_called_again_blindly(hasty_jobs: KeyedJobs) -> None:
     """`on_unknown="retry"` without a provider that knows the key: found."""
     act, calls = provider_actor(hasty_jobs, on_unknown="retry")
