@@ -72,6 +72,7 @@ def test_a_file_gets_plain_lines(report: str) -> None:
         ("charge-twice", "balance of account-1: expected "),
     ],
 )
+@pytest.mark.slow
 def test_spoilt_books_are_found(sabotage: str, difference: str) -> None:
     """Whatever is lost, taken twice, cut or out of date ends with exit code 1, and is named."""
     done = demo(f"--sabotage={sabotage}")
@@ -80,6 +81,7 @@ def test_spoilt_books_are_found(sabotage: str, difference: str) -> None:
     assert done.stdout.endswith("The books do not balance.\n")
 
 
+@pytest.mark.slow
 def test_nothing_of_others_is_touched(tmp_path: Path) -> None:
     """The demonstration has its own database and backoffs, whatever is set, and leaves no file behind."""
     others = {"JOBS_DATABASE_URL": f"sqlite:///{tmp_path}/mine.sqlite3", "JOBS_MIN_BACKOFF": "50m"}

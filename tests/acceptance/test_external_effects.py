@@ -199,6 +199,7 @@ def test_a_worker_killed_before_its_call_costs_nothing_but_its_lease(
 
 
 @pytest.mark.parametrize("actor", ["pay", "pay_async"])
+@pytest.mark.slow
 def test_a_shutdown_before_the_call_costs_nothing(
     deployment: Deployment, provider: PaymentProvider, store: Store, actor: str
 ) -> None:
@@ -216,6 +217,7 @@ def test_a_shutdown_before_the_call_costs_nothing(
 
 
 @pytest.mark.parametrize("actor", ["pay", "pay_async"])
+@pytest.mark.slow
 def test_a_shutdown_in_the_call_leaves_an_unknown_outcome(
     deployment: Deployment, provider: PaymentProvider, store: Store, actor: str
 ) -> None:

@@ -13,6 +13,8 @@ from .commands import embedded, fail, succeed
 ACTORS = (charge_credit, index_resource, send_email, summarize_chat)
 MODULE = """\
 import dramatiq
+
+pytestmark = pytest.mark.slow  # a process for each command
 {first_line}
 
 @dramatiq.actor(queue_name="indexing", max_retries=0)

@@ -22,6 +22,8 @@ from ..mail_server import BREAK_OFF, serve_mail
 from .commands import embedded, fail, jobsctl, succeed
 from .deployment import Deployment
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 KEY = "email:user-1:receipt:order-user-1"
 EMAIL = ("send", "send_email", "user-1", "receipt", "order-user-1")
 

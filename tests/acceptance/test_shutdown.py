@@ -96,6 +96,7 @@ def test_a_second_sigterm_ends_the_worker_and_loses_nothing(deployment: Deployme
     assert deployment.waiting() == {}
 
 
+@pytest.mark.slow
 def test_a_signal_to_the_whole_group_is_one_signal(deployment: Deployment) -> None:
     """`kill %1`, systemd and containers signal master and workers alike: the running job still finishes."""
     worker = deployment.start().wait_ready()
@@ -110,6 +111,7 @@ def test_a_signal_to_the_whole_group_is_one_signal(deployment: Deployment) -> No
 
 
 @pytest.mark.parametrize("modules", [["jobs", SLOW_START], [SLOW_START, "jobs"]], ids=["actors", "broker"])
+@pytest.mark.slow
 def test_a_signal_to_the_whole_group_during_the_start_is_one_signal(
     deployment: Deployment, modules: list[str]
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_signal_to_the_whole_group_during_the_start_is_one_signal(
     assert worker.wait_ended() == 0
 
 
+@pytest.mark.slow
 def test_a_hangup_of_the_whole_group_reloads_the_worker_and_ends_no_job(deployment: Deployment) -> None:
     """On SIGHUP, which a session's end sends to all, the running job finishes and new processes take over."""
     worker = deployment.start().wait_ready()

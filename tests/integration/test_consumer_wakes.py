@@ -73,6 +73,7 @@ def left(rabbit: Rabbit) -> int:
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 15])
+@pytest.mark.slow
 def test_what_is_settled_reaches_the_broker(consuming: Consuming, rabbit: Rabbit, number: int) -> None:
     """One settled delivery, fewer than are enough, as many, and all: the broker hears of each of them."""
     wait_until(lambda: len(consuming.taken) == JOBS, what="all jobs to be taken")

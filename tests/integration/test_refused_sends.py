@@ -81,6 +81,7 @@ def test_each_job_that_is_in_flight_beside_a_refused_one_is_answered(
     assert rabbit.ready(QUEUE) == before + len(jobs) - len(failed.value.refused)
 
 
+@pytest.mark.slow
 def test_senders_that_never_pause_get_over_it(rabbit: Rabbit, broker: QuorumBroker) -> None:
     """Many at once go on sending to a full queue; all of them succeed once it is not full."""
     fill(rabbit)
