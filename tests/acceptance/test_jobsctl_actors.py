@@ -10,11 +10,12 @@ from jobs import charge_credit, index_resource, send_email, summarize_chat
 
 from .commands import embedded, fail, succeed
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 ACTORS = (charge_credit, index_resource, send_email, summarize_chat)
 MODULE = """\
 import dramatiq
 
-pytestmark = pytest.mark.slow  # a process for each command
 {first_line}
 
 @dramatiq.actor(queue_name="indexing", max_retries=0)

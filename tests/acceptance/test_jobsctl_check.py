@@ -10,12 +10,13 @@ import pytest
 
 from .commands import fail, jobsctl, succeed
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 GOOD = """
 import jobs
 import dramatiq
 from middleware import current_session
 
-pytestmark = pytest.mark.slow  # a process for each command
 
 
 @dramatiq.actor(queue_name="critical", idempotency_key="shop:{order_id}")
