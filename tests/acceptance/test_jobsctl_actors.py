@@ -15,7 +15,6 @@ pytestmark = pytest.mark.slow  # a process for each command
 ACTORS = (charge_credit, index_resource, send_email, summarize_chat)
 MODULE = """\
 import dramatiq
-
 {first_line}
 
 @dramatiq.actor(queue_name="indexing", max_retries=0)

@@ -18,7 +18,6 @@ import dramatiq
 from middleware import current_session
 
 
-
 @dramatiq.actor(queue_name="critical", idempotency_key="shop:{order_id}")
 def order(order_id: str) -> None:
     current_session().flush()

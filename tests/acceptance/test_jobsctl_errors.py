@@ -10,7 +10,6 @@ from .commands import embedded, fail, jobsctl
 
 pytestmark = pytest.mark.slow  # a process for each command
 
-
 NOBODY = "127.0.0.1:1"
 """An address where nothing listens."""
 

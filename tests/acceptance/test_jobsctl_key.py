@@ -24,7 +24,6 @@ from .deployment import Deployment
 
 pytestmark = pytest.mark.slow  # a process for each command
 
-
 KEY = "email:user-1:receipt:order-user-1"
 EMAIL = ("send", "send_email", "user-1", "receipt", "order-user-1")
 

@@ -20,7 +20,6 @@ from .workers import ROOT
 
 pytestmark = pytest.mark.slow  # a process for each command
 
-
 DAY = timedelta(days=1)
 
 
