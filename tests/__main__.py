@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
-PROCESSES: Final = 3
+PROCESSES: Final = 5
 NOTHING_SELECTED: Final = 5  # pytest's exit code
 
 

@@ -72,8 +72,15 @@ def left(rabbit: Rabbit) -> int:
     return int(rabbit.queue(QUEUE).get("messages", -1))
 
 
-@pytest.mark.parametrize("number", [1, 3, 4, 15])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number",
+    [
+        1,
+        pytest.param(3, marks=pytest.mark.slow),
+        pytest.param(4, marks=pytest.mark.slow),
+        pytest.param(15, marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_settled_reaches_the_broker(consuming: Consuming, rabbit: Rabbit, number: int) -> None:
     """One settled delivery, fewer than are enough, as many, and all: the broker hears of each of them."""
     wait_until(lambda: len(consuming.taken) == JOBS, what="all jobs to be taken")
@@ -82,6 +89,7 @@ def test_what_is_settled_reaches_the_broker(consuming: Consuming, rabbit: Rabbit
     wait_until(lambda: left(rabbit) == JOBS - number, what="the broker to hear of it")
 
 
+@pytest.mark.slow
 def test_one_after_the_other_reaches_the_broker(consuming: Consuming, rabbit: Rabbit) -> None:
     """What is settled while others are being gathered is not forgotten."""
     wait_until(lambda: len(consuming.taken) == JOBS, what="all jobs to be taken")
