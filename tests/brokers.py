@@ -18,7 +18,7 @@ SHORT_LADDER: Final = timedelta(seconds=25)
 SHORTER_LADDER: Final = timedelta(seconds=3)
 """Six levels, for tests that wait for what is delayed."""
 GRACE: Final = timedelta(seconds=5)
-_POLL_MS: Final = 20
+_POLL_MS: Final = 20  # how long the end of a worker takes at least
 
 
 def build_middleware(*, max_retries: int = 3, grace: timedelta = GRACE) -> list[Middleware]:

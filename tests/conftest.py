@@ -35,7 +35,10 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose tests, and skip those that need services which `make` did not start for this run."""
     for item in items:
-        if {"sqlite", "async_def"} <= _parts(item):  # of four pairs, those that run often are the other three
+        # Of four pairs of database and kind of actor, those that run often are the other three; and SQLite is
+        # the database of whoever has no server, so beside RabbitMQ it is tried less often.
+        parts = _parts(item)
+        if "sqlite" in parts and ("async_def" in parts or talks_to_rabbitmq(item)):
             item.add_marker(pytest.mark.slow)
     if config.getoption("--broker"):
         # Left out: ledger, migrations and the inline broker, to which another broker makes no difference.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ..waiting import wait_until
 from .deployment import Deployment, probe
 from .foreign import CRITICAL, replace_critical
+
+pytestmark = pytest.mark.slow  # a process for each command
 
 
 def test_a_queue_that_differs_later_ends_the_worker(deployment: Deployment) -> None:

@@ -7,10 +7,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, text
 
 from ..mail_server import serve_mail
 from .commands import embedded, succeed
+
+pytestmark = pytest.mark.slow  # a process for each command
 
 
 def test_migrate_may_run_again(tmp_path: Path) -> None:

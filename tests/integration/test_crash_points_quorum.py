@@ -17,6 +17,8 @@ from ..brokers import QUEUE, SHORTER_LADDER, build_middleware
 from ..fixtures_broker import MakeBroker
 from .crash_jobs import SQLITE, check, refusal
 
+pytestmark = pytest.mark.slow  # each runs an actor dozens of times
+
 ENTER = text("INSERT INTO credit_entries (reference, account_id, amount) VALUES (:one, 'a', 1)")
 
 

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow  # each runs an actor dozens of times
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 README = ROOT / "middleware" / "testing" / "README.md"
 

@@ -22,7 +22,7 @@ from .crash_jobs import DEF, check
 from .keyed_jobs import KeyedJobs
 from .mail_rows import write_mail
 
-pytestmark = DEF
+pytestmark = [DEF, pytest.mark.slow]
 
 
 @pytest.fixture
